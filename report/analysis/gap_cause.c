@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALLS_KEPT 64u /* of a thread: calls that can block it */
+#define CALLS_KEPT GAP_CALLS_MAX /* of a thread: calls that can block it */
 #define THREADS_MAX 65536u
 
 /* A call that can block its thread. */
 struct recent_call {
-	uint64_t begin_ns, end_ns, correlation;
+	uint64_t begin_ns, end_ns;
 	enum gap_cause cause;
 	uint32_t name, owner;
 };
@@ -136,7 +136,6 @@ void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 	caller->calls[caller->count++ % CALLS_KEPT] = (struct recent_call){
 		.begin_ns = call->begin_ns,
 		.end_ns = call->end_ns,
-		.correlation = call->correlation,
 		.cause = cause,
 		.name = call->name,
 		.owner = call->owner
@@ -146,96 +145,55 @@ void gap_calls_add(struct gap_calls *calls, const struct activity *call)
 /* Time of the call between `from_ns` and `to_ns`. */
 static uint64_t overlap_ns(const struct recent_call *call, uint64_t from_ns, uint64_t to_ns)
 {
-	const uint64_t begin = call->begin_ns > from_ns ? call->begin_ns : from_ns,
-		       end = call->end_ns < to_ns ? call->end_ns : to_ns;
+	const uint64_t begin = max_u64(call->begin_ns, from_ns), end = min_u64(call->end_ns, to_ns);
 
 	return end > begin ? end - begin : 0;
 }
 
-static const struct recent_call *nth_recent_call(const struct thread_calls *caller, uint64_t back)
+/* Returns the number of the oldest call of a thread that is kept. */
+static uint64_t oldest_call(const struct thread_calls *caller)
 {
-	return back < caller->count && back < CALLS_KEPT
-		       ? &caller->calls[(caller->count - 1 - back) % CALLS_KEPT]
-		       : NULL;
+	return caller->count > CALLS_KEPT ? caller->count - CALLS_KEPT : 0;
 }
 
-struct cause_time {
-	uint64_t sum_ns, longest_ns;
-	uint32_t name, owner; /* of the longest call */
-};
-
-/* Adds a thread's recent calls in an interval, by cause. */
-static void add_recent_calls(const struct thread_calls *caller, uint64_t from_ns, uint64_t to_ns,
-	struct cause_time *times)
+static const struct recent_call *nth_call(const struct thread_calls *caller, uint64_t number)
 {
-	const struct recent_call *call;
-
-	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
-		const uint64_t part = overlap_ns(call, from_ns, to_ns);
-		struct cause_time *time = &times[call->cause];
-
-		time->sum_ns += part;
-		if (part > time->longest_ns) {
-			time->longest_ns = part;
-			time->name = call->name;
-			time->owner = call->owner;
-		}
-	}
+	return &caller->calls[number % CALLS_KEPT];
 }
 
-/* Finds the kind of call that took at least half of the part before the launch. Returns false if
- * there is none. */
-static bool explain_by_time(const struct thread_calls *caller, struct gap_part *part)
+static size_t add_host_part(
+	struct gap_part *parts, size_t count, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct cause_time times[GAP_CAUSE_COUNT] = { { 0 } };
-	enum gap_cause most = GAP_SYNC;
-
-	add_recent_calls(caller, part->begin_ns, part->end_ns, times);
-	for (enum gap_cause cause = GAP_ALLOCATION; cause <= GAP_COPY; cause++)
-		if (times[cause].sum_ns > times[most].sum_ns)
-			most = cause;
-	if (times[most].sum_ns < (part->end_ns - part->begin_ns + 1) / 2 || !times[most].sum_ns)
-		return false;
-	part->cause = most;
-	part->blocked_by = times[most].name;
-	part->blocked_owner = times[most].owner;
-	return true;
-}
-
-/* Blames the call in which the thread was when the GPU became idle. Had the call not been there,
- * the thread could have launched in time, unless its work after the call was longer. */
-static void explain_by_begin(
-	const struct thread_calls *caller, uint64_t last_correlation, struct gap_part *part)
-{
-	const struct recent_call *call;
-
-	for (uint64_t back = 0; (call = nth_recent_call(caller, back)); back++) {
-		if (call->begin_ns > part->begin_ns || call->end_ns < part->begin_ns ||
-			(call->cause == GAP_COPY &&
-				(!call->correlation || call->correlation != last_correlation)))
-			continue;
-		if (part->end_ns > call->end_ns &&
-			part->end_ns - call->end_ns > part->begin_ns - call->begin_ns)
-			return;
-		part->cause = call->cause;
-		part->blocked_by = call->name;
-		part->blocked_owner = call->owner;
-		return;
-	}
-}
-
-/* The part before the launch. */
-static struct gap_part part_before(const struct gap_calls *calls, const struct activity *work,
-	const struct gap *gap, uint64_t until_ns)
-{
-	const struct thread_calls *caller = thread_calls_of(calls, work->tid);
-	struct gap_part part = {
-		.begin_ns = gap->begin_ns, .end_ns = until_ns, .cause = GAP_LAUNCH
+	if (end_ns <= begin_ns)
+		return count;
+	parts[count] = (struct gap_part){
+		.begin_ns = begin_ns, .end_ns = end_ns, .cause = GAP_LAUNCH
 	};
+	return count + 1;
+}
 
-	if (caller && !explain_by_time(caller, &part))
-		explain_by_begin(caller, gap->last_correlation, &part);
-	return part;
+/* Splits the part of a gap before the launch at the begin and the return of each blocking call of
+ * the thread. Returns the number of parts. */
+static size_t split_before(const struct thread_calls *caller, uint64_t from_ns, uint64_t until_ns,
+	struct gap_part parts[GAP_PARTS_MAX])
+{
+	size_t count = 0;
+
+	for (uint64_t i = caller ? oldest_call(caller) : 0; caller && i < caller->count; i++) {
+		const struct recent_call *call = nth_call(caller, i);
+		const uint64_t begin_ns = max_u64(call->begin_ns, from_ns);
+
+		if (!overlap_ns(call, from_ns, until_ns))
+			continue;
+		count = add_host_part(parts, count, from_ns, begin_ns);
+		from_ns = min_u64(call->end_ns, until_ns);
+		parts[count++] = (struct gap_part){ .begin_ns = begin_ns,
+			.end_ns = from_ns,
+			.cause = call->cause,
+			.blocked_by = call->name,
+			.blocked_owner = call->owner };
+	}
+	return add_host_part(parts, count, from_ns, until_ns);
 }
 
 /* Returns true if the gap is between two operations of one graph launch. */
@@ -267,17 +225,18 @@ static enum gap_cause starting_cause(
 /* Returns the name of the call that a thread was in for half or more of a part, or 0. */
 static uint32_t longest_call_during(const struct thread_calls *caller, const struct gap_part *part)
 {
-	struct cause_time times[GAP_CAUSE_COUNT] = { { 0 } };
 	uint64_t longest_ns = (part->end_ns - part->begin_ns) / 2;
 	uint32_t name = 0;
 
-	if (caller)
-		add_recent_calls(caller, part->begin_ns, part->end_ns, times);
-	for (unsigned cause = 0; cause < GAP_CAUSE_COUNT; cause++)
-		if (times[cause].longest_ns > longest_ns) {
-			longest_ns = times[cause].longest_ns;
-			name = times[cause].name;
+	for (uint64_t i = caller ? oldest_call(caller) : 0; caller && i < caller->count; i++) {
+		const struct recent_call *call = nth_call(caller, i);
+		const uint64_t ns = overlap_ns(call, part->begin_ns, part->end_ns);
+
+		if (ns > longest_ns) {
+			longest_ns = ns;
+			name = call->name;
 		}
+	}
 	return name;
 }
 
@@ -311,7 +270,7 @@ size_t gap_split(const struct gap_calls *calls, const struct activity *work, con
 		gap->begin_ns, min_u64(work->call_begin_ns, gap->end_ns));
 	const bool in_graph = is_within_graph(work, gap);
 	uint64_t wait_ns;
-	size_t count = 0;
+	size_t count;
 
 	if (!work->has_call) {
 		parts[0] = (struct gap_part){
@@ -319,8 +278,7 @@ size_t gap_split(const struct gap_calls *calls, const struct activity *work, con
 		};
 		return 1;
 	}
-	if (launch_ns > gap->begin_ns)
-		parts[count++] = part_before(calls, work, gap, launch_ns);
+	count = split_before(thread_calls_of(calls, work->tid), gap->begin_ns, launch_ns, parts);
 	wait_ns = gap_wait_begin(launch_ns, in_graph ? 0 : work->call_end_ns, gap->end_ns);
 	if (wait_ns > launch_ns)
 		parts[count++] = (struct gap_part){ .begin_ns = launch_ns,

@@ -4,22 +4,20 @@
  * the operation: before it by what the calling thread did, after it by what the operation waited
  * for.
  *
- * Before the call, the first rule that applies:
+ * Before the call, the first rule that applies to a moment:
  *
  * | cause           | rule                                                                   |
  * |-----------------|------------------------------------------------------------------------|
  * | unknown         | the launching call is not in the trace (this is for the whole gap)     |
- * | synchronisation | half of this part or more was spent in calls that wait                 |
- * | allocation      | the same, in calls that allocate or free memory                        |
- * | copy calls      | the same, in copy calls, but not those within GPU memory               |
- * | (one of the 3)  | the thread was in such a call when the GPU became idle, see below      |
+ * | synchronisation | the thread was in a call that waits                                    |
+ * | allocation      | it was in a call that allocates or frees memory                        |
+ * | copy calls      | it was in a copy call, but not one within GPU memory                   |
  * | data loading    | meanwhile the thread fetched a batch (only idle_parts.h can tell)      |
  * | compilation     | meanwhile the thread compiled (only idle_parts.h can tell)             |
- * | launch-bound    | the program was slower than the GPU                                    |
+ * | launch-bound    | the rest: the program was slower than the GPU                          |
  *
- * For the fifth, let t be the time for which the call had been running when the GPU became
- * idle. The thread must have launched no later than t after the call returned. Without the call it
- * could have launched in time. A copy call applies only if its copy was the GPU's last operation.
+ * This part is split at the begin and at the return of each of these calls, of the last
+ * GAP_CALLS_MAX of the thread. What follows the return is not the call's time.
  *
  * After the call began:
  *
@@ -46,7 +44,10 @@
 /* A GPU starts ready work, or goes from one operation to the next, within microseconds. A longer
  * gap has another cause. */
 #define START_MAX_NS 20000u
-#define GAP_PARTS_MAX 3u
+/* Blocking calls of a thread that are known at a time. A gap has a part for each, one before each,
+ * and three after the last. */
+#define GAP_CALLS_MAX 64u
+#define GAP_PARTS_MAX (2 * GAP_CALLS_MAX + 3)
 
 #define GAP_CAUSES(X)                      \
 	X(LAUNCH, "launch-bound")          \

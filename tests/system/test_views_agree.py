@@ -299,7 +299,7 @@ def a_wait_without_a_known_reason_has_one_name_in_all_views(folder):
     """A kernel was launched 38 us into a gap, behind a wait of its stream for an event that is not recorded, and started 463 ms later."""
     views = Views(*given("verdicts/tl__inference~sglang_decode~sglang*"))
     waited = views.sum("idle", "gap_ns", "cause", cause="unexplained wait")
-    assert 463_200_000 < waited < 463_300_000 and views.sum("idle", "gap_ns", "cause", cause="launch-bound") < 300_000, views.rows("idle", "cause")
+    assert 463_200_000 < waited < 463_300_000 and views.sum("idle", "gap_ns", "cause", cause="launch-bound") < 400_000, views.rows("idle", "cause")
     gap = views.rows("idle", "gap")[0]
     assert (gap["cause"], gap.get("blocked_by"), gap["gap_ns"]) == ("unexplained wait", None, waited), gap
     assert views.sum("queue", "queue_empty_ns", "device") < 400_000 < waited <= views.sum("queue", "queue_asked_ns", "device")
@@ -320,7 +320,7 @@ def inside_graphs_with_missing_records_nothing_is_known(folder):
     views = Views(*given("kineto/hta__negative_queue_length*"))
     assert views.totals["gpu_unknown_ns"] == 270_193_000, views.totals["gpu_unknown_ns"]
     assert views.totals["gpu_idle_ns"] == 793_037_000 - 270_193_000, views.totals["gpu_idle_ns"]
-    assert views.sum("idle", "gap_ns", "cause", cause="launch-bound") < 100_000, views.rows("idle", "cause")
+    assert views.sum("idle", "gap_ns", "cause", cause="launch-bound") < 2_000_000, views.rows("idle", "cause") # after synchronisation has returned
     assert not views.rows("diagnose", "finding", name="unexplained-wait")
     # a graph whose records are all there, with copies of other streams between its nodes
     assert Views(*given("verdicts/hta__trace_diff~test*")).totals["gpu_unknown_ns"] == 0

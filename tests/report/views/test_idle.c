@@ -28,6 +28,12 @@ static void build_long_alloc(struct trace_builder *builder, uint64_t begin, uint
 	memory->call.api = api;
 }
 
+/* A launch without a kernel. It blocks nothing, so it does not split a gap. */
+static void build_long_launch(struct trace_builder *builder, uint64_t begin, uint64_t end)
+{
+	build_launch(builder, 1, end, 77)->call.duration = end - begin;
+}
+
 /* Most causes. All gaps together: 1595 of 2200. */
 static struct trace_builder *a_trace(void)
 {
@@ -52,14 +58,14 @@ static struct trace_builder *a_trace(void)
 	build_kernel(builder, 9, 3000, 1, "k", 200, 300);
 	build_kernel(builder, 9, 3000, 2, "k", 410, 500); /* 110; launched at 400, late */
 	build_kernel(builder, 9, 3000, 3, "k", 530, 600); /* 30, launched at 415 */
-	build_kernel(
-		builder, 9, 3000, 4, "k", 640, 700); /* 40, launched at 615; it waited until 605 */
+	build_kernel(builder, 9, 3000, 4, "k", 640,
+		700); /* 40, launched at 615; the host waited until 605 */
 	build_kernel(
 		builder, 9, 3000, 5, "k", 810, 900); /* 110, launched at 800; 80 in cudaMalloc */
 	build_gpu_copy(
 		builder, 9, 3000, TRACE_GPU_COPY, 6, 64, 990, 995); /* 90, in the call since 880 */
 	build_kernel(builder, 9, 3000, 7, "k", 2010,
-		2020); /* 1015, launched at 2000: the copy took 115, and then something else */
+		2020); /* 1015, launched at 2000; in the copy's call until 1000 */
 	build_kernel(builder, 9, 3000, 88, "stray", 2100, 2110); /* 80, without a launch */
 	build_gpu_copy(
 		builder, 9, 3000, TRACE_GPU_COPY, 9, 64, 2200, 2290); /* 90, launched at 2120 */
@@ -78,16 +84,15 @@ START_TEST(every_gap_is_split_at_its_launch)
 		"gap_max_ns,start_ns,ended_by,blocked_by,host_call,thread,provenance,time_share,"
 		"waits_for,stream,samples,sample_share,module\r\n"
 		"0,,0,device 0,device 0,device,,,0,1,1595,,9,1015,,,,,,,0.725,,,,,\r\n");
-	output_has(run.out, ",cause,launch-bound,,0,0.6990595611285266,1115,,3,1005,");
-	output_has(
-		run.out, ",step,step,place,launch-bound,step,0,0.6363636363636364,1015,,2,1005,");
-	output_has(run.out, ",cause,copy calls,,0,0.11912225705329153,190,,3,90,");
-	output_has(run.out, ",cause,allocation,,0,0.06269592476489028,100,,1,100,");
+	output_has(run.out, ",cause,launch-bound,,0,0.7210031347962382,1150,,7,1000,");
+	output_has(run.out, ",step,step,place,launch-bound,step,0,0.658307210031348,1050,,6,1000,");
+	output_has(run.out, ",cause,copy calls,,0,0.11598746081504702,185,,4,90,");
+	output_has(run.out, ",cause,allocation,,0,0.050156739811912224,80,,1,80,");
 	output_has(run.out, ",cause,unknown,,0,0.050156739811912224,80,,1,80,");
 	output_has(run.out, ",unattributed,place,unknown,unattributed,0,0.050156739811912224,80,");
 	output_has(run.out, ",cause,launch latency,,0,0.04075235109717868,65,,5,25,");
 	output_has(run.out, ",cause,gap between kernels,,0,0.018808777429467086,30,,1,30,");
-	output_has(run.out, ",cause,synchronisation,,0,0.009404388714733543,15,,1,15,");
+	output_has(run.out, ",cause,synchronisation,,0,0.003134796238244514,5,,1,5,");
 }
 END_TEST
 
@@ -96,13 +101,13 @@ START_TEST(the_longest_parts_have_their_cause_and_call)
 	const struct report_run run = run_report(
 		a_trace(), "idle trace.bin -f csv --columns all --top 20");
 
-	output_has(run.out, ",gap,launch-bound,step,0,0.6300940438871473,1005,,,,995,k,,,1001,");
-	output_has(run.out, ",gap,allocation,step,0,0.06269592476489028,100,,,,700,k,cudaMalloc,");
+	output_has(run.out, ",gap,launch-bound,step,0,0.6269592476489029,1000,,,,1000,k,,,1001,");
+	output_has(run.out, ",gap,allocation,step,0,0.050156739811912224,80,,,,710,k,cudaMalloc,");
 	output_has(run.out,
 		",gap,copy calls,step,0,0.05642633228840126,90,,,,900,memcpy HtoD,,,1001,");
 	output_has(run.out, ",gap,launch latency,step,0,");
-	output_has(run.out, "15,,,,600,k,cudaDeviceSynchronize,,1001,");
-	output_has(run.out, "20,,,,2290,last,cudaMemcpyAsync,,1001,");
+	output_has(run.out, "5,,,,600,k,cudaDeviceSynchronize,,1001,");
+	output_has(run.out, "10,,,,2290,last,cudaMemcpyAsync,,1001,");
 }
 END_TEST
 
@@ -113,15 +118,16 @@ START_TEST(idle_time_before_a_launch_and_its_latency_have_a_sum)
 		a_trace(), "idle trace.bin -f csv --columns kind,time_share,gap_ns");
 
 	output_has(run.out, ",from the first operation to the last,steps,1595,0.725");
-	output_has(run.out, ",launch-bound or host-bound,class,1180,0.536");
-	output_has(run.out, ",launch-bound,part,1115,0.506");
+	output_has(run.out, ",launch-bound or host-bound,class,1215,0.552");
+	output_has(run.out, ",launch-bound,part,1150,0.522");
 	output_has(run.out, ",launch latency,part,65,0.029");
 	output_lacks(run.out, "before the first operation or after the last");
 	output_lacks(run.out, "meanwhile");
 }
 END_TEST
 
-/* A gap of 10 ms: 4 in a range, 3 of them in a range inside it, 1 in a call, the rest in none. */
+/* A gap of 10 ms: 4 in a range, 3 of them in a range inside it, 1 in a launch that failed, 1 in
+ * cudaMalloc, which is a cause of its own, the rest in none. */
 START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 {
 	struct trace_builder *builder = builder_new();
@@ -134,16 +140,17 @@ START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 	build_push(builder, 1, 2500000, "poll");
 	build_pop(builder, 1, 5500000);
 	build_pop(builder, 1, 6000000);
-	build_long_alloc(builder, 7000000, 8000000);
+	build_long_launch(builder, 7000000, 8000000);
+	build_long_alloc(builder, 8000000, 9000000);
 	build_launch(builder, 1, 10000200, 2);
 	build_kernel(builder, 9, 10000900, 1, "k", 200, 300);
 	build_kernel(builder, 9, 10000900, 2, "k", 10000300, 10000400);
 	run = run_report(builder, "idle trace.bin -f csv --columns kind,gap_ns,gaps");
-	output_has(run.out, ",host-bound: the thread was in,meanwhile,9999895,1");
-	output_has(run.out, ",(in no recorded range or call),host,4999895,");
+	output_has(run.out, ",host-bound: the thread was in,meanwhile,8999895,2");
+	output_has(run.out, ",(in no recorded range or call),host,3999895,");
 	output_has(run.out, ",poll,host,3000000,");
 	output_has(run.out, ",MPI_Recv,host,1000000,");
-	output_has(run.out, ",cudaMalloc,host,1000000,");
+	output_has(run.out, ",cudaLaunchKernel,host,1000000,");
 }
 END_TEST
 
@@ -159,7 +166,7 @@ static void build_sample(struct trace_builder *builder, uint64_t at, const char 
 	sample->head.flags = in_call ? TRACE_SAMPLE_IN_CALL : 0;
 }
 
-/* A gap of 10 ms in which the thread computes, receives and allocates. Samples beside the gap do
+/* A gap of 10 ms in which the thread computes, receives and launches in vain. Samples beside the gap do
  * not count. */
 static struct trace_builder *a_sampled_trace(void)
 {
@@ -177,7 +184,7 @@ static struct trace_builder *a_sampled_trace(void)
 	build_pop(builder, 1, 4000000);
 	build_sample(builder, 7100000, "inside", "libcuda.so", true);
 	build_sample(builder, 7900000, "inside", "libcuda.so", true);
-	build_long_alloc(builder, 7000000, 8000000);
+	build_long_launch(builder, 7000000, 8000000);
 	build_launch(builder, 1, 10000200, 2);
 	build_sample(builder, 10000350, "after", "a.out", false);
 	build_kernel(builder, 9, 10000900, 1, "k", 200, 300);
@@ -210,7 +217,7 @@ START_TEST(samples_in_calls_and_without_a_function_are_counted)
 		"idle trace.bin -f csv --columns name,kind,samples,sample_share --min-percent 0 "
 		"--top 9");
 
-	output_has(run.out, ",cudaMalloc,host,2,\r\n");
+	output_has(run.out, ",cudaLaunchKernel,host,2,\r\n");
 	output_has(run.out, ",(not resolved) [libc.so],function,1,0.125\r\n");
 	output_lacks(run.out, "other functions");
 }
@@ -229,7 +236,7 @@ START_TEST(the_longest_are_as_many_as_requested)
 	const struct report_run run = run_report(
 		a_trace(), "idle trace.bin -f csv --columns all --top 1");
 
-	output_has(run.out, "gap,launch-bound,step,0,0.6300940438871473,1005,");
+	output_has(run.out, "gap,launch-bound,step,0,0.6269592476489029,1000,");
 	output_lacks(run.out, "gap,allocation");
 }
 END_TEST
@@ -252,9 +259,10 @@ START_TEST(a_wait_before_the_launch_is_at_the_call_that_waited)
 	build_kernel(builder, 9, 900, 1, "k", 100, 200);
 	build_kernel(builder, 9, 900, 2, "k", 300, 400);
 	run = run_report(builder, "idle trace.bin -f csv --columns all");
-	output_has(run.out, ",gate,gate,place,synchronisation,gate,0,0.75,75,,1,75,");
+	output_has(run.out, ",gate,gate,place,synchronisation,gate,0,0.5,50,,1,50,");
+	output_has(run.out, ",linear,linear,place,launch-bound,linear,0,0.25,25,,1,25,");
 	output_has(run.out, ",linear,linear,place,launch latency,linear,0,0.25,25,,1,25,");
-	output_has(run.out, ",gap,synchronisation,gate,0,0.75,75,,,,200,k,cudaDeviceSynchronize,");
+	output_has(run.out, ",gap,synchronisation,gate,0,0.5,50,,,,200,k,cudaDeviceSynchronize,");
 }
 END_TEST
 
@@ -447,6 +455,34 @@ START_TEST(copies_within_the_gpu_are_launches)
 }
 END_TEST
 
+/* A copy's call returns 8 us into a gap. The thread launches 1.5 ms later. */
+static struct trace_builder *gap_behind_a_call(bool is_copy)
+{
+	struct trace_builder *builder = builder_new();
+
+	build_push(builder, 1, 10, "a");
+	if (is_copy)
+		build_copy(builder, 1, 4008000, TRACE_COPY, 1, 64)->call.duration = 4000000;
+	else
+		build_wait(builder, 8000, 4008000);
+	build_launch(builder, 1, 5500000, 2);
+	build_pop(builder, 1, 6000000);
+	build_gpu_copy(builder, 9, 7000000, TRACE_GPU_COPY, 1, 64, 3900000, 4000000);
+	build_kernel(builder, 9, 7000000, 2, "k", 5500000, 5600000);
+	return builder;
+}
+
+START_TEST(a_gap_is_split_where_the_call_returns)
+{
+	struct report_run run = run_report(gap_behind_a_call(true), "idle trace.bin -f csv");
+
+	output_has(run.out, ",cause,copy calls,,0,0.005333333333333333,8000,1,8000,");
+	output_has(run.out, ",cause,host-bound,,0,0.99466");
+	run = run_report(gap_behind_a_call(false), "idle trace.bin -f csv");
+	output_lacks(run.out, ",cause,copy calls,");
+}
+END_TEST
+
 START_TEST(after_the_launch_it_waits_for_the_event)
 {
 	struct report_run run = run_report(a_stream_wait(), "idle trace.bin -f csv --columns all");
@@ -536,8 +572,8 @@ int main(void)
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
-		copies_within_the_gpu_are_launches, what_it_waits_for_is_not_invented,
-		what_the_host_did_meanwhile_is_named,
+		a_gap_is_split_where_the_call_returns, copies_within_the_gpu_are_launches,
+		what_it_waits_for_is_not_invented, what_the_host_did_meanwhile_is_named,
 		inside_a_graph_of_unknown_nodes_nothing_is_known, devices_and_streams,
 		a_wait_before_the_launch_is_at_the_call_that_waited, steps_have_their_part_of_a_gap,
 		a_wait_before_the_launch_is_at_the_call_that_waited,
