@@ -229,6 +229,16 @@ def every_command_works(folder):
 
 
 @case
+def a_verdict_about_kernels_says_what_limits_them_and_what_to_do(folder):
+    qwen = [row for row in rows_of(named("Qwen_Qwen1.5")) if row["kind"] == "verdict"][0]
+    # by hand: 19.58 ms of 45.65 ms are in operators that memory limits, 8.85 ms in others, the rest is in no model
+    assert qwen["name"] == "compute" and "at least 42.9 % is limited by memory, 19.4 % by arithmetic, and for 37.7 % the limit is not known" in qwen["finding"], qwen
+    assert qwen["next"].startswith("Fuse elementwise operations, copies, norms"), qwen
+    decode = [row for row in rows_of(named("graph_execution")) if row["kind"] == "verdict"][0]
+    assert "limit" not in decode["finding"] and decode["next"].startswith("Make matrix products, convolutions and attention (8"), decode
+
+
+@case
 def collectives_are_divided_by_the_size_of_their_messages(folder):
     # the last bucket of a step is exposed, the other is hidden in part; all sizes of a node are its sized collectives
     traces()
