@@ -60,6 +60,9 @@ struct blocking_call {
 	uint32_t stack; /* 0: none */
 	bool copies;    /* it copies, and returns after the copy ended */
 	bool reads;     /* it reads a value of a tensor (blocking_find_reads) */
+	/* it is the synchronisation that follows a copy, and counts as one call with it */
+	bool of_copy;
+	uint64_t with_sync_ns; /* its length, with that of its synchronisation */
 };
 /* A thread that launches on a GPU, and the kernels that it launched there. */
 struct launching_thread {
