@@ -120,6 +120,13 @@ struct host_activity {
 	unsigned count, last; /* last: the place that the following rows describe */
 };
 
+/* A call that asks for a property or a plan, in the steady part. */
+struct query_call {
+	uint64_t begin_ns, duration_ns;
+	uint32_t tid;
+	bool recorded; /* by pperf; else by CUPTI (call_occurrences) */
+};
+
 struct diagnose_facts {
 	/* Sums over the GPUs. The span is from the first operation of each to its last: busy, idle
 	 * and unknown time. */
@@ -139,6 +146,8 @@ struct diagnose_facts {
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
+	struct query_call *query_calls; /* those of `queries` */
+	size_t query_call_count, query_call_room;
 	/* of the whole trace: recorded by CUPTI; by pperf */
 	uint64_t allocation_calls[2];
 	struct variable_kernel variable;
