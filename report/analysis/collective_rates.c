@@ -103,12 +103,14 @@ static enum collective_limit limit_of_line(
 static void divide_by_size(
 	struct collective_line *line, const struct sized_collective *all, struct line_point *points)
 {
+	const uint64_t factor = line->sizes < COLLECTIVE_SIZES_MIN ? COLLECTIVE_TWO_SIZES_FACTOR
+								   : COLLECTIVE_SIZES_FACTOR;
 	struct line_fit fit;
 	double fixed;
 
 	for (size_t i = 0; i < line->count; i++)
 		points[i] = (struct line_point){ (double)all[i].bytes, (double)all[i].duration_ns };
-	if (line->max_bytes / COLLECTIVE_SIZES_FACTOR < line->min_bytes || !line->ns ||
+	if (line->max_bytes / factor < line->min_bytes || !line->ns ||
 		!line_fit(points, line->count, &fit))
 		return;
 	fixed = fit.intercept > 0 ? fit.intercept : 0;

@@ -16,8 +16,11 @@
 #include "report/analysis/collective_sizes.h"
 #include "report/run/process.h"
 
-/* The line needs sizes that differ by this factor. */
+/* The line needs sizes that differ by this factor. Through two sizes there always is a line: of so
+ * few it needs a larger one. */
 #define COLLECTIVE_SIZES_FACTOR 2u
+#define COLLECTIVE_SIZES_MIN 3u
+#define COLLECTIVE_TWO_SIZES_FACTOR 16u
 /* Percent of the time: a part with more is most of it, and one with less than the rest is not worth
  * a judgement. */
 #define COLLECTIVE_MOST 60u

@@ -90,6 +90,33 @@ static bool is_in_item(struct process *process, uint32_t stack)
 	return found;
 }
 
+COMPARE_BY_TWO(by_thread, struct blocking_call, tid, begin_ns)
+
+/* Between a copy and the call that waits for it: a library launches nothing in so short a time. */
+#define OWN_SYNC_NS 50000u
+
+/* Marks synchronisations that belong to the copy before them, as of cudaMemcpyAsync from pageable
+ * memory: at one call path, at once, and shorter than the copy. */
+static void find_own_syncs(struct diagnose_facts *facts)
+{
+	struct blocking_call *const all = facts->blocking;
+
+	if (facts->blocking_count)
+		qsort(all, facts->blocking_count, sizeof *all, by_thread);
+	for (size_t i = 0; i < facts->blocking_count; i++) {
+		struct blocking_call *call = &all[i], *copy = i ? &all[i - 1] : NULL;
+
+		call->with_sync_ns = call->end_ns - call->begin_ns;
+		if (!copy || !copy->copies || call->copies || copy->tid != call->tid ||
+			copy->owner != call->owner || call->begin_ns < copy->end_ns ||
+			call->begin_ns - copy->end_ns > OWN_SYNC_NS ||
+			call->with_sync_ns > copy->with_sync_ns)
+			continue;
+		call->of_copy = true;
+		copy->with_sync_ns += call->with_sync_ns;
+	}
+}
+
 void blocking_find_reads(struct diagnosis *diagnosis)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
@@ -98,6 +125,7 @@ void blocking_find_reads(struct diagnosis *diagnosis)
 	uint32_t stack = 0;
 	bool in_item = false;
 
+	find_own_syncs(facts);
 	for (size_t i = 0; i < facts->blocking_count; i++) {
 		struct blocking_call *call = &facts->blocking[i];
 		uint8_t *answer = &answers[call->owner];
@@ -108,6 +136,8 @@ void blocking_find_reads(struct diagnosis *diagnosis)
 			in_item = is_in_item(diagnosis->process, call->stack);
 		stack = call->stack ? call->stack : stack;
 		call->reads = *answer == YES || (call->stack && in_item);
+		if (call->of_copy)
+			call->reads = call[-1].reads;
 	}
 	free(answers);
 }
@@ -143,7 +173,9 @@ struct blocked_sums {
 	size_t device_count;
 	struct occurrences calls, copies;
 	struct occurrences reads, others; /* of calls: those that read values, and the rest */
-	uint64_t blocked_ns;              /* in any of the calls */
+	uint64_t *lengths_ns;             /* of the calls */
+	size_t length_count, length_room;
+	uint64_t blocked_ns;                         /* in any of the calls */
 	uint64_t credit_ns, class_ns[BOUND_CLASSES]; /* idle time: all, by class of the verdict */
 	uint64_t long_ns; /* of that, in parts of LIMIT_LONG_GAP_NS or more */
 	/* Idle time that is counted for all calls together, by class too. */
@@ -206,6 +238,7 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 	const struct blocking_call *call)
 {
 	const uint64_t length_ns = call->end_ns - call->begin_ns;
+	struct occurrences *kind;
 	bool launches = false;
 
 	for (size_t i = 0; i < sums->device_count; i++) {
@@ -220,9 +253,16 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 	}
 	if (!launches)
 		return;
+	kind = call->reads ? &sums->reads : &sums->others;
 	occurrences_add(&sums->calls, call->owner, call->name, call->begin_ns, length_ns);
-	occurrences_add(call->reads ? &sums->reads : &sums->others, call->owner, call->name,
-		call->begin_ns, length_ns);
+	occurrences_add(kind, call->owner, call->name, call->begin_ns, length_ns);
+	if (call->of_copy) {
+		sums->calls.count--;
+		kind->count--;
+	} else {
+		*ARRAY_ADD(sums->lengths_ns, sums->length_room,
+			sums->length_count) = call->with_sync_ns;
+	}
 	if (call->copies)
 		occurrences_add(&sums->copies, call->owner, call->name, call->begin_ns, length_ns);
 }
@@ -391,6 +431,7 @@ static void free_blocked(struct blocked_sums *sums)
 	free(sums->copies.of_node);
 	free(sums->reads.of_node);
 	free(sums->others.of_node);
+	free(sums->lengths_ns);
 	free(sums->work_ns);
 	free(sums);
 }
@@ -475,6 +516,33 @@ static void list_reads(
 			diagnose_time(diagnosis, reads->total_ns));
 }
 
+static int longest_first(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return COMPARE(*right, *left);
+}
+
+#define MOST_PERCENT 95u
+
+/* Adds how few of the calls have most of the time. */
+static void list_long_calls(
+	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
+{
+	const size_t used = strlen(finding->evidence);
+	uint64_t sum_ns = 0;
+	size_t count = 0;
+
+	qsort(sums->lengths_ns, sums->length_count, sizeof *sums->lengths_ns, longest_first);
+	while (count < sums->length_count &&
+		!run_bound_is_percent(sum_ns, sums->calls.total_ns, MOST_PERCENT))
+		sum_ns += sums->lengths_ns[count++];
+	if (count < sums->length_count)
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"; %s of the calls have %u %% of their time",
+			diagnose_count(diagnosis, count), MOST_PERCENT);
+}
+
 static void list_blocked(
 	struct diagnosis *diagnosis, struct finding *finding, struct blocked_sums *sums)
 {
@@ -491,6 +559,7 @@ static void list_blocked(
 		diagnose_time(diagnosis, calls->longest_at_ns),
 		diagnose_plural(diagnosis, sums->copies.count, "call"),
 		diagnose_time(diagnosis, sums->copies.total_ns));
+	list_long_calls(diagnosis, finding, sums);
 	list_reads(diagnosis, finding, &sums->reads);
 	add_works(diagnosis, finding, sums);
 	diagnose_advise_on_blocked(diagnosis, &sums->reads, &sums->others, finding);
@@ -540,8 +609,7 @@ static void report_together(
 	SET_TEXT(finding->reason, "upper bounds from measured times");
 	SET_TEXT(finding->sentence,
 		"The host is blocked in %s that wait for the GPU, and the GPU is idle afterwards. "
-		"Without those at one call path little is saved, because the host waits at the "
-		"next one: %s, summed over the call paths.",
+		"One call path alone saves little (all, each alone: %s).",
 		diagnose_plural(diagnosis, sums->calls.count, "call"),
 		diagnose_time(diagnosis, sums->credit_ns));
 	occurrences_set_node(&sums->calls, finding);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names the kernels to start with in a run that is bound by kernels: those with the most GPU time,
- * where they are launched, and how near they come to the GPU's peak where a model knows that.
+ * Says what to do about a run that is bound by kernels: by the categories of its GPU time, and with
+ * which kernels to start. Those have the most GPU time; it says where they are launched, and how
+ * near they come to the GPU's peak where a model knows that.
  */
+#include "report/analysis/group_by.h"
 #include "report/base/alloc.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
@@ -122,6 +124,57 @@ static void add_kernel_words(struct diagnosis *diagnosis, const struct named_ker
 								    : "peak rate");
 }
 
+/* Categories of work of one kind. */
+struct work_kind {
+	const char *categories[8];
+	uint64_t ns;
+};
+
+static void add_category(struct work_kind *kind, struct string_view name, uint64_t ns)
+{
+	for (size_t i = 0; kind->categories[i]; i++)
+		if (name.length == strlen(kind->categories[i]) &&
+			!memcmp(name.bytes, kind->categories[i], name.length))
+			kind->ns += ns;
+}
+
+#define ACTION_MIN_PERCENT 30u /* of all GPU time: an action for less is no answer to a verdict */
+
+/* Sets what to do by what most GPU time consists of: products, which compute much for each byte, or
+ * work that passes over memory once for each operation. */
+static void advise_by_category(struct diagnosis *diagnosis, struct finding *text)
+{
+	struct work_kind products = { { "GEMM", "convolution", "attention" }, 0 }, passes = {
+		{ "elementwise", "copy", "norm", "activation", "softmax", "reduction", "dropout" },
+		0
+	};
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+	const bool pytorch = diagnose_traits(diagnosis).uses_pytorch;
+	struct tree *flat = group_by_categories(diagnosis->process, DEMANGLE_SHORT);
+
+	for (uint32_t id = flat->nodes[0].first_child; id; id = flat->nodes[id].next) {
+		const struct string_view name = string_table_get(
+			diagnosis->process->texts, flat->nodes[id].name);
+		const uint64_t ns = flat->nodes[id].gpu ? flat->nodes[id].gpu->total_ns : 0;
+
+		add_category(&products, name, ns);
+		add_category(&passes, name, ns);
+	}
+	tree_free(flat);
+	if (passes.ns > products.ns && run_bound_is_percent(passes.ns, whole, ACTION_MIN_PERCENT))
+		SET_TEXT(text->next,
+			"Fuse elementwise operations, copies, norms and reductions (%s of all GPU "
+			"time)%s, so that they pass over memory once. ",
+			diagnose_share(diagnosis, passes.ns, whole),
+			pytorch ? " with torch.compile or fused kernels" : "");
+	else if (run_bound_is_percent(products.ns, whole, ACTION_MIN_PERCENT))
+		SET_TEXT(text->next,
+			"Make matrix products, convolutions and attention (%s of all GPU time) "
+			"cheaper: a lower precision (bf16, fp8, quantised weights), a larger "
+			"batch, other tiles or another library. ",
+			diagnose_share(diagnosis, products.ns, whole));
+}
+
 void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text)
 {
 	struct named_kernel kernels[KERNELS_NAMED];
@@ -130,6 +183,7 @@ void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text)
 	if (!count)
 		return;
 	add_limits(diagnosis, kernels, count);
+	advise_by_category(diagnosis, text);
 	strncat(text->next, "The largest kernels, by share of all GPU time: ",
 		sizeof text->next - strlen(text->next) - 1);
 	for (unsigned k = 0; k < count; k++)

@@ -14,8 +14,8 @@
  * BOUND_EVENT and BOUND_UNEXPLAINED is made by say_waiting(). */
 static const char *const sentences[BOUND_COUNT] = {
 	[BOUND_COMPUTE] = "The run is bound by the GPU's kernels, which compute for %s of the time",
-	[BOUND_BANDWIDTH] = "The run is bound by the GPU's memory bandwidth: kernels run for %s of "
-			    "the time, and memory limits most of them",
+	[BOUND_BANDWIDTH] = "The run is bound by the GPU's kernels, which run for %s of the time, "
+			    "and most of these by memory bandwidth",
 	[BOUND_COMMUNICATION] = "The run is bound by exposed communication: for %s of the time the "
 				"GPU communicates and computes nothing",
 	[BOUND_COPIES] = "The run is bound by copies: for %s of the time the GPU only copies, or "
@@ -71,6 +71,18 @@ __attribute__((format(printf, 2, 3))) static void add_evidence(
 
 	va_start(list, format);
 	vsnprintf(text->evidence + used, sizeof text->evidence - used, format, list);
+	va_end(list);
+}
+
+/* Appends to the sentence. */
+__attribute__((format(printf, 2, 3))) static void add_words(
+	struct finding *text, const char *format, ...)
+{
+	const size_t used = strlen(text->sentence);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(text->sentence + used, sizeof text->sentence - used, format, list);
 	va_end(list);
 }
 
@@ -193,6 +205,30 @@ static void list_categories(struct diagnosis *diagnosis, struct finding *text)
 	tree_free(flat);
 }
 
+/* Returns the class whose time a verdict has: the kernels', if it is about them. */
+static enum bound shown_class(enum bound bound)
+{
+	return bound == BOUND_NOTHING || bound == BOUND_BANDWIDTH ? BOUND_COMPUTE : bound;
+}
+
+#define LIMITS_KNOWN_MIN 100u /* thousandths of all GPU time: of less, a model says nothing */
+
+/* Adds what limits the kernels, as far as a model knows it, as shares of all GPU time. */
+static void say_limits(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+
+	if (!diagnose_is_share(bound->modelled_ns, whole, LIMITS_KNOWN_MIN))
+		return;
+	add_words(text, "; of all GPU time at least %s is limited by memory, %s by arithmetic",
+		diagnose_share(diagnosis, bound->memory_limited_ns, whole),
+		diagnose_share(diagnosis, bound->modelled_ns - bound->memory_limited_ns, whole));
+	if (bound->modelled_ns < whole)
+		add_words(text, ", and for %s the limit is not known",
+			diagnose_share(diagnosis, whole - bound->modelled_ns, whole));
+}
+
 #define PATH_LISTED 50u /* thousandths of the critical path */
 
 /* Adds a part of the critical path, if it is large enough to be listed. Returns that part. */
@@ -278,8 +314,9 @@ static void explain_confidence(
 {
 	if (bound->bound == BOUND_BANDWIDTH)
 		SET_TEXT(text->reason,
-			"modelled: of %s in operators whose operations and bytes are known, %s are "
-			"limited by memory bandwidth",
+			"modelled: of %s of GPU time, %s are in operators whose operations and "
+			"bytes are known, and %s of these are limited by memory",
+			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
 			diagnose_time(diagnosis, bound->modelled_ns),
 			diagnose_time(diagnosis, bound->memory_limited_ns));
 	else if (bound->bound == BOUND_NOTHING)
@@ -303,18 +340,6 @@ static bool kernels_take_more(const struct run_bound *bound)
 {
 	return bound->bound != BOUND_UNKNOWN && bound->bound < BOUND_CLASSES &&
 	       run_bound_ns(bound, bound->bound) < bound->ns[BOUND_COMPUTE];
-}
-
-/* Appends to the sentence. */
-__attribute__((format(printf, 2, 3))) static void add_words(
-	struct finding *text, const char *format, ...)
-{
-	const size_t used = strlen(text->sentence);
-	va_list list;
-
-	va_start(list, format);
-	vsnprintf(text->sentence + used, sizeof text->sentence - used, format, list);
-	va_end(list);
 }
 
 /* Returns the length of the one wait that is nearly all of the waiting, or 0. In steps it is not
@@ -464,7 +489,7 @@ static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound
 		"The host is what takes longest: %s of the critical path is the host's, while the "
 		"GPU's kernels compute for %s of the time.",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
-		diagnose_share(diagnosis, bound->ns[bound->bound], bound->whole_ns));
+		diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
 	say_what_can_be_gained(diagnosis, bound, text);
 	SET_TEXT(text->view, "critical-path");
 	advise_on_host_part(diagnosis, first, text);
@@ -473,7 +498,7 @@ static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound
 static void say_bound(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
-	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
+	const enum bound shown = shown_class(bound->bound);
 
 	/* what the host did is known of all gaps only, not of those in steps */
 	const char *mpi = bound->bound == BOUND_HOST && !bound->steps
@@ -487,6 +512,8 @@ static void say_bound(
 			diagnose_plural(diagnosis, bound->long_gaps, "gap"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, bound->longest_gap_ns));
+	if (shown == BOUND_COMPUTE)
+		say_limits(diagnosis, bound, text);
 	if (mpi)
 		add_words(text, ", in which the host is in MPI for %s of the time", mpi);
 	if (kernels_take_more(bound))
@@ -515,7 +542,7 @@ static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bo
 void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, const struct finding *own, struct finding *text)
 {
-	const enum bound shown = bound->bound == BOUND_NOTHING ? BOUND_COMPUTE : bound->bound;
+	const enum bound shown = shown_class(bound->bound);
 
 	SET_TEXT(text->view, "%s", views[bound->bound]);
 	if (bound->bound == BOUND_UNJUDGED) {
@@ -541,11 +568,11 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 			diagnose_time(diagnosis, bound->whole_ns),
 			diagnose_time(diagnosis, diagnosis->facts.run_ns));
 	list_shares(diagnosis, bound, text);
-	if (shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH)
+	if (shown == BOUND_COMPUTE)
 		list_categories(diagnosis, text);
 	list_path(diagnosis, bound, text);
 	diagnose_list_startup(diagnosis, text);
-	if ((shown == BOUND_COMPUTE || shown == BOUND_BANDWIDTH) && !*text->next)
+	if ((shown == BOUND_COMPUTE) && !*text->next)
 		bound_kernels_advise(diagnosis, text);
 	else if (is_wait(shown))
 		advise_on_one_wait(diagnosis, bound, text);

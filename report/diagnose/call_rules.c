@@ -2,8 +2,10 @@
  *
  * Rules about calls of the host: queries for planning, memory, copies.
  */
+#include "report/analysis/idle_parts.h"
 #include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/gpu/device_timeline.h"
 #include "report/text/format_number.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,15 +55,100 @@ static void report_steady_calls(
 	finding->impact_ns = recurring_ns(diagnosis, calls);
 }
 
+COMPARE_BY_TWO(by_thread, struct query_call, tid, begin_ns)
+
+/* Queries of one recorder, by thread and begin, and what launch-bound time they may cause. */
+struct query_pass {
+	const struct query_call *calls;
+	size_t count;
+	bool recorded;
+	struct {
+		uint32_t device;
+		uint64_t counted_to_ns; /* queries before it are counted */
+	} devices[TIMELINE_DEVICES];
+	size_t device_count;
+	uint64_t idle_ns;
+};
+
+/* Returns the time of the queries that a thread began in an interval. */
+static uint64_t query_ns(
+	const struct query_pass *pass, uint32_t tid, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t low = 0, high = pass->count;
+	uint64_t ns = 0;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const struct query_call *call = &pass->calls[middle];
+
+		if (call->tid < tid || (call->tid == tid && call->begin_ns < from_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < pass->count && pass->calls[low].tid == tid &&
+		pass->calls[low].begin_ns < to_ns;
+		low++)
+		ns += pass->calls[low].recorded == pass->recorded ? pass->calls[low].duration_ns
+								  : 0;
+	return ns;
+}
+
+/* Adds of launch-bound time what the thread that launched next spent in queries since the
+ * launch-bound time before. */
+static void add_starved(void *context, const struct idle_part *idle)
+{
+	struct query_pass *pass = context;
+	const uint32_t number = idle->ended_by->device;
+	const size_t known = pass->device_count;
+	const size_t at = (size_t)((char *)device_slot(pass->devices, &pass->device_count,
+					   sizeof *pass->devices, number) -
+				   (char *)pass->devices) /
+			  sizeof *pass->devices;
+
+	if (idle->part.cause != GAP_LAUNCH)
+		return;
+	if (pass->device_count > known)
+		pass->devices[at].counted_to_ns = 0;
+	pass->idle_ns += min_u64(
+		idle->length_ns, query_ns(pass, idle->ended_by->tid,
+					 pass->devices[at].counted_to_ns, idle->part.end_ns));
+	pass->devices[at].counted_to_ns = idle->part.end_ns;
+}
+
+/* Returns for how long at most the GPU is idle because of queries: a host that is ahead of the GPU
+ * loses nothing by them. */
+static uint64_t starved_by_queries(struct diagnosis *diagnosis, const struct occurrences *calls)
+{
+	struct diagnose_facts *facts = &diagnosis->facts;
+	struct query_pass pass = { .calls = facts->query_calls,
+		.count = facts->query_call_count,
+		.recorded = calls == &facts->queries.recorded };
+	struct activities *activities = activities_read(diagnosis->process);
+
+	qsort(facts->query_calls, facts->query_call_count, sizeof *facts->query_calls, by_thread);
+	idle_parts_visit(diagnosis->process, activities, add_starved, &pass);
+	activities_free(activities);
+	return pass.idle_ns;
+}
+
 void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *calls = call_occurrences_shown(&facts->queries);
+	uint64_t gain_ns = recurring_ns(diagnosis, calls);
 
 	if (calls->count < LIMIT_CALLS_FEW ||
-		!diagnose_is_share(recurring_ns(diagnosis, calls), facts->steady_ns, LIMIT_LITTLE))
+		!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE))
+		return;
+	if (facts->operations)
+		gain_ns = min_u64(gain_ns, starved_by_queries(diagnosis, calls));
+	if (!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE))
 		return;
 	report_steady_calls(diagnosis, finding, calls);
+	finding->impact_ns = gain_ns;
+	finding->whole_ns = facts->steady_ns;
+	finding->whole_name = "the steady-state part";
 	SET_TEXT(finding->sentence,
 		"Libraries repeat planning work: attribute, occupancy and heuristics queries take "
 		"%s of the steady-state time.",

@@ -5,6 +5,7 @@
 #include "report/analysis/collective_rates.h"
 #include "report/analysis/ranks/rank_set.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/text_builder.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
@@ -19,8 +20,9 @@ struct communication {
 	/* Messages of one size at one node: how many of them there are, and those with the most
 	 * exposed time. */
 	size_t sizes;
+	uint64_t largest_bytes; /* of one message */
 	struct {
-		uint64_t calls, busy_ns, exposed_ns, min_ns, max_ns;
+		uint64_t calls, bytes, busy_ns, exposed_ns, min_ns, max_ns;
 		char name[64];
 	} top_size;
 };
@@ -29,10 +31,15 @@ static void add_size_row(struct communication *sums, const struct row *row)
 {
 	const struct string_view name = row_name(row);
 
+	const uint64_t calls = computed_row_number(row, "calls"),
+		       bytes = calls ? computed_row_number(row, "bytes") / calls : 0;
+
 	sums->sizes++;
+	sums->largest_bytes = max_u64(sums->largest_bytes, bytes);
 	if (computed_row_number(row, "exposed_ns") <= sums->top_size.exposed_ns)
 		return;
-	sums->top_size.calls = computed_row_number(row, "calls");
+	sums->top_size.calls = calls;
+	sums->top_size.bytes = bytes;
 	sums->top_size.busy_ns = computed_row_number(row, "busy_ns");
 	sums->top_size.exposed_ns = computed_row_number(row, "exposed_ns");
 	sums->top_size.min_ns = computed_row_number(row, "min_ns");
@@ -163,13 +170,31 @@ static void add_rates(
 	add_line(diagnosis, finding, &rates->line);
 }
 
+/* Returns true if the largest messages have most of the exposed time and are exposed nearly
+ * throughout, while smaller ones are hidden in part: what is sent last has nothing beside it. */
+static bool exposes_largest(const struct communication *sums)
+{
+	return sums->sizes > 1 && sums->top_size.bytes &&
+	       sums->top_size.bytes == sums->largest_bytes &&
+	       diagnose_is_share(sums->top_size.exposed_ns, sums->top_size.busy_ns, 900) &&
+	       sums->busy_ns - sums->exposed_ns >
+		       sums->top_size.busy_ns - sums->top_size.exposed_ns;
+}
+
 /* Sets the advice by what most of the communication consists of, where that is known. */
 static void advise_on_communication(struct finding *finding, const struct communication *sums,
 	const struct collective_line *line)
 {
 	const bool most = diagnose_is_share(line->ns, sums->busy_ns, 500);
 
-	if (most && line->limit == LINE_LATENCY)
+	if (exposes_largest(sums))
+		SET_TEXT(finding->next,
+			"Compare the ranks first (pperf-report ranks with the traces of all "
+			"ranks): a slow rank shows as communication on the others. The largest "
+			"messages have no work left beside them, so larger buckets do not help: "
+			"make the last bucket smaller (of PyTorch's DistributedDataParallel: "
+			"bucket_cap_mb), or send it earlier.");
+	else if (most && line->limit == LINE_LATENCY)
 		SET_TEXT(finding->next,
 			"Send fewer, larger messages (larger buckets, flat parameters), because "
 			"each has a fixed cost. Then overlap them: prefetch, another order of "

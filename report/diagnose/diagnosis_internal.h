@@ -60,6 +60,9 @@ struct blocking_call {
 	uint32_t stack; /* 0: none */
 	bool copies;    /* it copies, and returns after the copy ended */
 	bool reads;     /* it reads a value of a tensor (blocking_find_reads) */
+	/* it is the synchronisation that follows a copy, and counts as one call with it */
+	bool of_copy;
+	uint64_t with_sync_ns; /* its length, with that of its synchronisation */
 };
 /* A thread that launches on a GPU, and the kernels that it launched there. */
 struct launching_thread {
@@ -117,6 +120,13 @@ struct host_activity {
 	unsigned count, last; /* last: the place that the following rows describe */
 };
 
+/* A call that asks for a property or a plan, in the steady part. */
+struct query_call {
+	uint64_t begin_ns, duration_ns;
+	uint32_t tid;
+	bool recorded; /* by pperf; else by CUPTI (call_occurrences) */
+};
+
 struct diagnose_facts {
 	/* Sums over the GPUs. The span is from the first operation of each to its last: busy, idle
 	 * and unknown time. */
@@ -136,6 +146,8 @@ struct diagnose_facts {
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
+	struct query_call *query_calls; /* those of `queries` */
+	size_t query_call_count, query_call_room;
 	/* of the whole trace: recorded by CUPTI; by pperf */
 	uint64_t allocation_calls[2];
 	struct variable_kernel variable;

@@ -151,12 +151,11 @@ static bool matches_any(struct string_view name, const char *const *patterns)
 /* Returns true for queries that libraries make before they launch, and need to make only once. */
 static bool is_query(struct string_view name)
 {
-	static const char *const patterns[] = { "cudaFuncGetAttributes*", "cudaFuncSetAttribute*",
-		"cuFuncGetAttribute*", "cuFuncSetAttribute*", "*OccupancyMax*",
-		"*OccupancyAvailable*", "*GetDeviceProperties*", "cudaDeviceGetAttribute*",
-		"cuDeviceGetAttribute*", "cudaPointerGetAttributes*", "cuPointerGetAttribute*",
-		"cudaMemGetInfo*", "cuMemGetInfo*", "*Heuristic*", "*WorkspaceSize*", "cudnnFind*",
-		"cudnnGet*Algorithm*", NULL };
+	static const char *const patterns[] = { "cudaFuncGetAttributes*", "cuFuncGetAttribute*",
+		"*OccupancyMax*", "*OccupancyAvailable*", "*GetDeviceProperties*",
+		"cudaDeviceGetAttribute*", "cuDeviceGetAttribute*", "cudaPointerGetAttributes*",
+		"cuPointerGetAttribute*", "cudaMemGetInfo*", "cuMemGetInfo*", "*Heuristic*",
+		"*WorkspaceSize*", "cudnnFind*", "cudnnGet*Algorithm*", NULL };
 
 	return matches_any(name, patterns);
 }
@@ -218,8 +217,14 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 		return;
 	if (kind & CALL_ALLOCATES)
 		add_call_occurrence(&facts->allocations, call);
-	else if (kind & CALL_QUERIES)
+	else if (kind & CALL_QUERIES) {
 		add_call_occurrence(&facts->queries, call);
+		*ARRAY_ADD(facts->query_calls, facts->query_call_room,
+			facts->query_call_count) = (struct query_call){ .begin_ns = call->begin_ns,
+			.duration_ns = call->duration_ns,
+			.tid = call->tid,
+			.recorded = activity_is_call(call) };
+	}
 }
 
 /* Returns true if `node` is `outer` or below it. A node's id is larger than its parent's. */
@@ -535,5 +540,6 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	free(facts->gemm_copies);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
+	free(facts->query_calls);
 	*facts = (struct diagnose_facts){ .operations = 0 };
 }

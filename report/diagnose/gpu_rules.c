@@ -221,6 +221,12 @@ static const char *counted_kernels(const struct diagnosis *diagnosis)
 		       : "the kernels that have a launch of their own in the trace";
 }
 
+static bool is_tiny(const struct path_node *work, void *context)
+{
+	(void)context;
+	return work->kind == ACTIVITY_KERNEL && work->end_ns - work->begin_ns < LIMIT_TINY_NS;
+}
+
 void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -233,7 +239,7 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		!diagnose_is_share(tiny->count, facts->own_launches, LIMIT_TINY_SHARE) ||
 		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH))
 		return;
-	finding_set_found(finding, CONFIDENCE_HIGH);
+	finding_set_found(finding, impact == saved ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->sentence,
 		"%s of %s run for less than %s each, about the cost of a launch.",
 		diagnose_share(diagnosis, tiny->count, facts->own_launches),
@@ -248,14 +254,19 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 	SET_TEXT(finding->reason,
 		impact == saved ? "measured; the impact is the host's time in these calls, at each "
 				  "call path at most the GPU's idle time before its launches"
-				: "measured; the GPU hardly waits for launches, so the impact is "
-				  "the time of these kernels");
+				: "an upper bound: the impact is the time of these kernels, and "
+				  "fused kernels still do their work");
 	SET_TEXT(finding->next,
 		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
 		"of many small ones), or launch them together as a CUDA graph.");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
 	finding_set_impact(finding, impact == saved && node ? node : occurrences_top_node(tiny),
 		tiny->count, impact);
+	/* Of a GPU that waits for launches, the path has the host's part, which fusing shortens. */
+	if (impact != saved &&
+		!diagnose_is_share(facts->cause_ns[GAP_LAUNCH] + facts->cause_ns[GAP_LATENCY],
+			facts->span_ns, LIMIT_LAUNCH_IDLE))
+		finding_set_gain(diagnosis, finding, 0, is_tiny, NULL);
 	finding->idle_of = BOUND_LAUNCH;
 	finding->idle_of_ns = impact == saved ? saved : 0;
 	occurrences_set_example(tiny, finding);

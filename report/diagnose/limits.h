@@ -43,6 +43,8 @@
 	X(UNUSED, 200, "of what PyTorch reserved: a fifth in no tensor at the peak")               \
 	X(UNUSED_BYTES, 64000000,                                                                  \
 		"PyTorch reserves in pieces of 2 and 20 MB: less than a few is no fragmentation")  \
+	X(UNUSED_OF_GPU, 50,                                                                       \
+		"of the GPU's memory: what little is unused of it is a note, no finding")          \
 	X(PINNED_SEGMENTS, 50,                                                                     \
 		"of the reserved memory, free in segments that small tensors keep: less is the "   \
 		"slack of any cache")                                                              \

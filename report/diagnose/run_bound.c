@@ -12,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Percent of the compute time that a model must know, and of that what memory must limit. */
-#define MODELLED_MIN 50u
-#define MEMORY_LIMITED_MIN 67u
-
 _Static_assert(LIMIT_LONG_GAP_NS == STEP_IDLE_LONG_NS, "the findings and the verdict agree");
 
 struct bound_device {
@@ -296,21 +292,16 @@ static void judge(struct run_bound *bound)
 	}
 }
 
-/* Replaces compute by memory bandwidth where a model knows most of the compute time, and memory
- * limits most of that. */
+/* Replaces compute by memory bandwidth where a model shows that memory limits more than half of all
+ * GPU time: what no model knows may be limited by anything. */
 static void judge_bandwidth(
 	const struct options *options, struct process *process, struct run_bound *bound)
 {
 	if (bound->bound != BOUND_COMPUTE)
 		return;
 	read_limits(options, process, bound);
-	if (!run_bound_is_percent(
-		    bound->modelled_ns, process->profile->totals.gpu_sum_ns, MODELLED_MIN) ||
-		!run_bound_is_percent(
-			bound->memory_limited_ns, bound->modelled_ns, MEMORY_LIMITED_MIN))
+	if (bound->memory_limited_ns <= process->profile->totals.gpu_sum_ns / 2)
 		return;
-	bound->ns[BOUND_BANDWIDTH] = bound->ns[BOUND_COMPUTE];
-	bound->ns[BOUND_COMPUTE] = 0;
 	bound->bound = BOUND_BANDWIDTH;
 	bound->confidence = CONFIDENCE_MEDIUM;
 }

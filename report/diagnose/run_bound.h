@@ -9,7 +9,6 @@
  * | class            | the GPU                                                             |
  * |------------------|---------------------------------------------------------------------|
  * | compute          | ran a kernel that computes, or a memset                             |
- * | memory bandwidth | as compute, where a model says that memory limits most of it        |
  * | communication    | communicated, and computed nothing (exposed)                        |
  * | copies           | only copied                                                         |
  * | copy calls       | was idle, and waited for the host in a copy call                    |
@@ -25,7 +24,9 @@
  * | unknown          | may have been busy, or was idle for a reason not in the trace       |
  *
  * A run is bound by the largest class other than compute that takes BOUND_SHARE_MIN of the time,
- * otherwise by compute if that takes half of it, otherwise by nothing in particular. Launch and
+ * otherwise by compute if that takes half of it, otherwise by nothing in particular. Instead of
+ * compute, memory bandwidth bounds it where a model shows that memory limits more than half of all
+ * GPU time; the time of the kernels is of the class compute all the same. Launch and
  * host are judged together, and so are copies and copy calls, event wait and unexplained wait: the
  * larger one of the two names the verdict.
  */
@@ -45,7 +46,6 @@
 
 #define BOUNDS(X)                           \
 	X(COMPUTE, "compute")               \
-	X(BANDWIDTH, "memory bandwidth")    \
 	X(COMMUNICATION, "communication")   \
 	X(COPIES, "copies")                 \
 	X(COPY_CALLS, "copy calls")         \
@@ -60,6 +60,7 @@
 	X(UNEXPLAINED, "unexplained wait")  \
 	X(UNKNOWN, "unknown")               \
 	X(NOTHING, "nothing in particular") \
+	X(BANDWIDTH, "memory bandwidth")    \
 	X(UNJUDGED, "unjudged")
 
 enum bound {
@@ -90,8 +91,8 @@ struct run_bound {
 	enum finding_confidence confidence;
 	size_t steps;        /* steady-state steps that were examined; 0: the whole trace */
 	uint64_t operations; /* GPU operations in that time */
-	/* Of compute time, the part in operators whose limit a model knows, and the part of that
-	 * which memory limits. */
+	/* Of all GPU time of the trace, the part in operators whose limit a model knows, and the
+	 * part of that which memory limits. Read for BOUND_COMPUTE and BOUND_BANDWIDTH. */
 	uint64_t modelled_ns, memory_limited_ns;
 	/* The critical path in that time: all of it, by kind, the host's part (program and calls),
 	 * and that of GPU work. 0: not read, as the trace is large, or only a part of it is

@@ -233,6 +233,8 @@ static void check_unused(struct diagnosis *diagnosis, struct finding *finding)
 	const struct memory_level *level = diagnose_tensor_level(diagnosis);
 	const struct memory_pool *pool = &level->pool;
 	const uint64_t unused = unused_at_peak(diagnosis);
+	const struct trace_device *device = process_device(
+		diagnosis->process, diagnosis->profile->totals.level_device);
 
 	if (!unused)
 		return;
@@ -253,6 +255,9 @@ static void check_unused(struct diagnosis *diagnosis, struct finding *finding)
 		"growing buffers once.");
 	SET_TEXT(finding->view, "memory");
 	set_bytes(finding, pool->peak_node, 1, unused, level->peak_ns);
+	if (device && device->memory_bytes &&
+		!diagnose_is_share(unused, device->memory_bytes, LIMIT_UNUSED_OF_GPU))
+		finding->state = FINDING_NOTE;
 }
 
 void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *finding)

@@ -295,6 +295,17 @@ static bool waits_for_host(struct string_view name)
 	return false;
 }
 
+/* Prints that there are more findings than those on the first screen. */
+static void put_left_findings(const struct style *style, unsigned shown, unsigned found)
+{
+	struct paragraph paragraph = { .style = style };
+
+	if (shown >= found)
+		return;
+	paragraph_add(&paragraph, "%u of %u findings shown: diagnose", shown, found);
+	paragraph_print(&paragraph, "");
+}
+
 /* Prints what bounds the run and the findings that cost most, as the view `diagnose` has them. */
 static struct verdict put_diagnosis(const struct report *report, const struct style *style)
 {
@@ -304,7 +315,7 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 	struct options options = *report->options;
 	struct rows rows = { .count = 0 };
 	struct verdict verdict = { .is_of_gpu_work = true, .command.ascii = style->ascii };
-	unsigned shown = 0;
+	unsigned shown = 0, found = 0;
 	bool of_memory = false;
 
 	options.view = view_find("diagnose");
@@ -332,6 +343,9 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 			of_memory |= costs_bytes_only(&rows.rows[i]);
 			put_summary_finding(style, &rows.rows[i], !shown++);
 		}
+	for (size_t i = 0; i < rows.count; i++)
+		found += is_shown_finding(&rows.rows[i]);
+	put_left_findings(style, shown, found);
 	free(rows.rows);
 	return verdict;
 }

@@ -123,7 +123,7 @@ def a_blocked_host_costs_the_idle_time_until_it_is_blocked_again(folder):
     row = [row for row in rows_of(named("trace_diff~control")) if row["name"] == "blocking-calls"][0]
     assert row["kind"] == "finding" and "60 calls, 75.66" in row["evidence"] and "memcpy DtoH" in row["evidence"], row
     assert row["bound"] == "upper bound together" and 57e6 < row["impact_ns"] < 58e6 and row["same_idle_as"] == "launch-bound", row
-    assert re.search(r"waits at the next one: 5\.\d\d.ms, summed over the call paths", row["finding"]), row
+    assert re.search(r"One call path alone saves little \(all, each alone: 5\.\d\d.ms\)", row["finding"]), row
     screen = report("diagnose", named("trace_diff~control"), "--width", "300")
     assert re.search(r"2\. blocking-calls: up to 57\.\d\d.ms \(12\.3 % of the steady-state steps\) if all of them are removed", screen), screen
     # here the index of one operator is copied from the CPU, and the host waits 6.56 ms for communication: 1.30 ms of idle time follow
@@ -229,6 +229,36 @@ def every_command_works(folder):
 
 
 @case
+def a_copy_and_its_own_synchronisation_are_one_call(folder):
+    row = [row for row in rows_of(named("trace_diff~control")) if row["name"] == "blocking-calls"][0]
+    # by hand: 60 copies to the host with 60 waits of 3 us each; 24 of them are in aten::item
+    assert row["count"] == 60 and "as .item() does: 24 calls" in row["evidence"] and "In the other 36 calls" in row["next"], row
+    assert re.search(r"; 2\d of the calls have 95 % of their time", row["evidence"]), row
+
+
+@case
+def little_that_can_be_gained_is_no_finding(folder):
+    rows = {row["name"]: row for row in rows_of(named("Qwen_Qwen1.5")) if row["kind"] != "class"}
+    # most calls set attributes, and where the host asks it is ahead of the GPU; 541 MB are 0.7 % of the GPU's 80 GB
+    assert rows["attribute-queries"]["kind"] == "clear" and rows["memory-fragmentation"]["kind"] == "note", rows
+    traces()
+    tiny = [row for row in rows_of(named("resnet_act_checkpoint")) if row["name"] == "tiny-calls"][0]
+    # by hand: 2.58 of 3.92 ms are beside communication
+    assert tiny["gain_ns"] < tiny["impact_ns"] / 2 and tiny["confidence"] == "medium" and "upper bound" in tiny["why"], tiny
+    assert "2 of 3 findings shown: diagnose" in report(named("trace_diff~control")), report(named("trace_diff~control"))
+
+
+@case
+def a_verdict_about_kernels_says_what_limits_them_and_what_to_do(folder):
+    qwen = [row for row in rows_of(named("Qwen_Qwen1.5")) if row["kind"] == "verdict"][0]
+    # by hand: 19.58 ms of 45.65 ms are in operators that memory limits, 8.85 ms in others, the rest is in no model
+    assert qwen["name"] == "compute" and "at least 42.9 % is limited by memory, 19.4 % by arithmetic, and for 37.7 % the limit is not known" in qwen["finding"], qwen
+    assert qwen["next"].startswith("Fuse elementwise operations, copies, norms"), qwen
+    decode = [row for row in rows_of(named("graph_execution")) if row["kind"] == "verdict"][0]
+    assert "limit" not in decode["finding"] and decode["next"].startswith("Make matrix products, convolutions and attention (8"), decode
+
+
+@case
 def collectives_are_divided_by_the_size_of_their_messages(folder):
     # the last bucket of a step is exposed, the other is hidden in part; all sizes of a node are its sized collectives
     traces()
@@ -244,9 +274,10 @@ def collectives_are_divided_by_the_size_of_their_messages(folder):
     row = [row for row in rows_of(trace) if row["name"] == "exposed-communication"][0]
     assert re.search(r"exposed-communication, saves at most 32.92.ms \(58.3 % of the steady-state steps\) of run time, and 35.09.ms of GPU time:", " ".join(report(trace).split())), report(trace)
     assert "3 messages of 17.63 MB each: 8.66 ms to 9.21 ms, 100 % exposed" in row["evidence"], row
-    # by hand: the medians 6.75 and 8.93 ms differ by 2.18 ms for 11.88 MB, which leaves 5.7 ms for a message without bytes
-    assert "all-reduce of 8 ranks: 47.14 ms in 6 calls of 2 sizes (5.75 MB to 17.63 MB), of which 72.5 % (5.69 ms a call) does not grow with the size, and the rest grows at 5.44 GB/s. The fixed part is longer than latency" in row["evidence"], row
-    assert "mostly waiting" in row["evidence"] and "of which the host has" not in row["evidence"], row
+    # through two sizes there always is a line, so none is drawn
+    assert "does not grow with the size" not in row["evidence"] and "of which the host has" not in row["evidence"], row
+    # the largest messages come last and are exposed, the smaller ones are hidden in part
+    assert "make the last bucket smaller" in row["next"] and "Compare the ranks first" in row["next"], row
 
 
 @case

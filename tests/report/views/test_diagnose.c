@@ -1335,7 +1335,7 @@ static const struct rule_case {
 		"In the other 10 calls, remove the wait" },
 	{ blocked_again_at_once, "blocking-calls", "finding", "250000,,upper bound together" },
 	{ blocked_again_at_once, "blocking-calls", "finding",
-		"waits at the next one: 21.00 us, summed over the call paths" },
+		"One call path alone saves little (all, each alone: 21.00 us)." },
 	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
