@@ -147,12 +147,8 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 		return;
 	report_steady_calls(diagnosis, finding, calls);
 	finding->impact_ns = gain_ns;
-	finding->whole_ns = facts->steady_ns;
-	finding->whole_name = "the steady-state part";
-	SET_TEXT(finding->sentence,
-		"Libraries repeat planning work: attribute, occupancy and heuristics queries take "
-		"%s of the steady-state time.",
-		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
+	SET_TEXT(finding->sentence, "Libraries repeat planning work: attribute, occupancy and "
+				    "heuristics queries recur in the steady-state part.");
 	SET_TEXT(finding->next, "Plan once: keep handles, plans and workspaces, keep shapes the "
 				"same (torch.backends.cudnn.benchmark with fixed shapes), or "
 				"capture the step in a CUDA graph, which makes no queries.");

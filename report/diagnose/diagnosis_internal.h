@@ -120,7 +120,7 @@ struct host_activity {
 	unsigned count, last; /* last: the place that the following rows describe */
 };
 
-/* A call that asks for a property or a plan, in the steady part. */
+/* A call that requests a property or a plan, in the steady-state part. */
 struct query_call {
 	uint64_t begin_ns, duration_ns;
 	uint32_t tid;

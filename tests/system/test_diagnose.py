@@ -60,8 +60,8 @@ def what_is_the_matter_is_found(folder):
     # 60 copies to pageable memory block the host, 24 of them in aten::item, where pinned memory does not help
     rows = {row["name"]: row for row in rows_of(named("trace_diff~control~"))}
     blocking = rows["blocking-calls"]
-    assert "in copies that end before their call returns: 60 calls, 75.66" in blocking["evidence"] and "as .item() does: 48 calls, 36.80" in blocking["evidence"], blocking
-    assert blocking["next"].startswith("The host reads values of tensors (.item()") and "In the other 72 calls, the host waits for copies from the GPU to pageable memory" in blocking["next"], blocking
+    assert "in copies that end before their call returns: 60 calls, 75.66" in blocking["evidence"] and "as .item() does: 24 calls, 36.80" in blocking["evidence"], blocking
+    assert blocking["next"].startswith("The host reads values of tensors (.item()") and "In the other 36 calls, the host waits for copies from the GPU to pageable memory" in blocking["next"], blocking
     assert "blocked for 39.06" in rows["pageable-copies"]["finding"] and ".item()" not in rows["pageable-copies"]["next"], rows["pageable-copies"]
     # copies of 262 MB from pageable memory, and a grid of two blocks on 108 multiprocessors
     found = said(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite"), "finding")
@@ -152,11 +152,12 @@ def the_verdict_begins_with_the_first_finding(folder):
     # idle time before the first operation of a step is the host's as well: the finding is that of the verdict
     rows = rows_of(named("resnet50_num_workers_4"))
     assert "of the critical path is the host's" in rows[0]["finding"] and "with faster kernels by less than 0.1 %." in rows[0]["finding"], rows[0]
-    row = [row for row in rows if row["name"] == "host-bound"][0]
-    assert row["kind"] == "finding" and 0.27 < row["impact_share"] < 0.28 and "Begin with the finding host-bound: up to 232.34" in rows[0]["next"], row
+    # its first and last step, in which the recording begins and ends, are no steady state
+    row = [row for row in rows if row["name"] == "launch-bound"][0]
+    assert row["kind"] == "finding" and 0.14 < row["impact_share"] < 0.15 and "Begin with the finding launch-bound: up to 69.29" in rows[0]["next"], row
     # here idle time costs more than exposed communication, which has more time but less of the critical path
     row = [row for row in rows_of(named("dlrm_worker3")) if row["kind"] == "verdict"][0]
-    assert row["name"] == "communication" and "Begin with the finding launch-bound: up to 6.86" in row["next"], row
+    assert row["name"] == "communication" and "Begin with the finding launch-bound: up to 6.93" in row["next"], row
 
 
 @case
@@ -175,8 +176,8 @@ def a_class_of_the_verdict_is_found_or_below_the_threshold(folder):
     row = [row for row in rows_of(trace) if row["name"] == "launch-bound"][0]
     # below the threshold of its rule, but larger than the finding tensor-cores-unused
     assert row["kind"] == "finding" and 0.093 < row["impact_share"] < 0.095, row
-    assert "\n2. launch-bound: up to 98.43" in report("diagnose", trace, "--width", "300")
-    assert "below threshold steady-allocation 243.00" in report("diagnose", named("event_sync_multi_stream"), "--width", "300")
+    assert "\n2. launch-bound: up to 98.79" in report("diagnose", trace, "--width", "300")
+    assert "below threshold steady-allocation 408.00" in report("diagnose", named("event_sync_multi_stream"), "--width", "300")
 
 
 @case
@@ -193,7 +194,7 @@ def shorter_gpu_work_gains_no_more_than_its_critical_path(folder):
     assert brief["no_gain"] == ["small-grids"] and "small-grids" not in [row["rule"] for row in brief["findings"]], brief
     # while the host fetches data, faster kernels shorten the rest of the path only
     row = [row for row in rows_of(named("resnet50_num_workers_0")) if row["name"] == "tensor-cores-unused"][0]
-    assert 10 * row["gain_ns"] < row["impact_ns"] and re.search("369.91.ms of 603.56.ms of GPU time", row["evidence"]) and "of which the host has 93.5 %" in row["evidence"] and "wgrad_alg0_engine" in row["evidence"], row
+    assert 10 * row["gain_ns"] < row["impact_ns"] and re.search("369.91.ms of 603.56.ms of GPU time", row["evidence"]) and "of which the host has 93.7 %" in row["evidence"] and "wgrad_alg0_engine" in row["evidence"], row
     # a kernel of two blocks whose end the host waits for is on it
     row = [row for row in rows_of(named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite")) if row["name"] == "small-grids"][0]
     assert row["gain_ns"] == row["impact_ns"] and "Launch at least 108 blocks" in row["next"], row
@@ -288,7 +289,7 @@ def words_are_those_of_the_views(folder):
     assert "After most of it (100 %) the next operation is launched outside any range." in screen, screen
     assert "pageable-copies, a part of 284.70" in screen and "concerns" not in screen, screen
     control = report("diagnose", named("trace_diff~control"), "--width", "400")
-    assert "launch-bound or host-bound 14.2 % (launch-bound 11.5 %, host-bound 2.7 %)" in control and "other host time 57.6 %" in control, control
+    assert "launch-bound or host-bound 14.4 % (launch-bound 11.5 %, host-bound 2.9 %)" in control and "other host time 57.6 %" in control, control
     # its step begins with data loading, before the critical path begins
     resnet = report("diagnose", named("resnet50_num_workers_0"), "--width", "400")
     assert re.search(r"critical path: host [0-9.]+ %, GPU work [0-9.]+ %[^;]* of 980\.06.ms", resnet), resnet
@@ -322,7 +323,7 @@ def brief_is_brief(folder):
         assert len(text.encode()) <= 8192 and len(words.encode()) <= 8192, trace
         brief = json.loads(words)
         assert brief["left_out"] == 0, trace
-        listed = [name for name in said(trace, "finding") + said(trace, "note") if name not in brief["no_gain"]]
+        listed = [row["name"] for row in rows_of(trace) if row["kind"] in ("finding", "note") and row["name"] not in brief["no_gain"]]
         assert [one["rule"] for one in brief["findings"]] == listed and not re.search(r"up to 0.ns|\(0\.0 %", text), trace
 
 
