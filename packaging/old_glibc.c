@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -79,6 +80,11 @@ FORWARD(SINCE_2_3_3, int, timer_delete, (timer_t timer), (timer))
 FORWARD(SINCE_2_3_3, int, timer_settime,
 	(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *before),
 	(timer, flags, value, before))
+
+/* Since 2.27 under a new version, which also matches links to files that do not exist. */
+FORWARD(FIRST, int, glob,
+	(const char *pattern, int flags, int (*failed)(const char *path, int error), glob_t *found),
+	(pattern, flags, failed, found))
 
 /* The first function of a program; a new crt1.o leaves its constructors to a new C library, an old one has them run by
  * what is given here. */
