@@ -76,7 +76,8 @@ static bool add_name(struct text_builder *out, const struct path_lines *path,
 	if (*used + end > path->columns - indent)
 		return false;
 	if (*used + sign + width + end > path->columns - indent) {
-		if (++*line > path->lines)
+		/* Nothing is before the first name: the next line has no more room for it. */
+		if (!*separator || ++*line > path->lines)
 			return false;
 		/* ` /` ends the line, an arrow begins the next one. */
 		text_add(out, "%s\n", separator[1] == '/' ? " /" : "");

@@ -2,6 +2,7 @@
  * test_format_number.c: figures and names as people get to see them.
  */
 #include "report/text/format_number.h"
+#include "report/text/shorten_path.h"
 #include "report/base/escape.h"
 
 #include <check.h>
@@ -158,6 +159,20 @@ START_TEST(names_are_shortened_in_their_middle)
 }
 END_TEST
 
+/* A first name that is as long as a line does not leave that line empty. */
+START_TEST(a_long_first_name_begins_on_the_first_line)
+{
+	for (size_t columns = 8; columns < 60; columns++) {
+		const struct path_shortening how = { .two_lines = true, .differs_at = SIZE_MAX };
+		char *text = shorten_path("execute_context_0_generation_32 / step / aten::copy_",
+			columns, &how, columns % 2);
+
+		ck_assert_msg(!text || *text != '\n', "%zu columns: %s", columns, text);
+		free(text);
+	}
+}
+END_TEST
+
 /* The dots are three bytes, and may take the place of one. */
 START_TEST(what_is_shortened_fits_its_columns_and_its_room)
 {
@@ -230,6 +245,7 @@ int main(void)
 	tcase_add_test(visible_names, names_are_shortened_in_their_middle);
 	tcase_add_test(visible_names, a_figure_beyond_every_integer_is_the_largest);
 	tcase_add_test(visible_names, what_is_shortened_fits_its_columns_and_its_room);
+	tcase_add_test(visible_names, a_long_first_name_begins_on_the_first_line);
 	tcase_add_test(visible_names, a_room_too_small_is_never_left);
 	suite_add_tcase(suite, figures);
 	suite_add_tcase(suite, visible_names);
