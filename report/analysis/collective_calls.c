@@ -360,3 +360,9 @@ const struct collective_call *collective_calls_find(
 	}
 	return found;
 }
+
+struct collective_size collective_call_size(
+	const struct collective_call *call, struct collective_sizes *sizes, uint32_t trace_node)
+{
+	return call && call->size.bytes ? call->size : collective_sizes_of(sizes, trace_node);
+}

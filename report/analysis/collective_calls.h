@@ -38,5 +38,9 @@ const struct collective_calls *collective_calls_of(struct process *process);
  * more than one. */
 const struct collective_call *collective_calls_find(
 	const struct collective_calls *calls, uint32_t tid, uint64_t at_ns, uint32_t device);
+/* Returns the size of a collective that was launched in the range of `trace_node`: as its call of
+ * NCCL has it, else as PyTorch describes it. `call`: NULL if there is none. */
+struct collective_size collective_call_size(
+	const struct collective_call *call, struct collective_sizes *sizes, uint32_t trace_node);
 
 #endif

@@ -74,6 +74,14 @@ static void ranks_json_straggler(
 	json_write_end(json, '}');
 }
 
+static void put_rate(
+	struct json_writer *json, const char *key, const struct collective_row *row, bool on_bus)
+{
+	const uint64_t rate = collective_row_rate(row, on_bus);
+
+	json_put_known_signed(json, key, clamp_to_i64(rate), rate > 0);
+}
+
 static void ranks_json_collective(
 	struct json_writer *json, const struct ranks *ranks, const struct collective_row *row)
 {
@@ -88,6 +96,8 @@ static void ranks_json_collective(
 	json_put_known_signed(json, "last_rank",
 		row->last_rank != UINT32_MAX ? ranks->all[row->last_rank].number : 0,
 		row->last_rank != UINT32_MAX);
+	put_rate(json, "message_bytes_per_s", row, false);
+	put_rate(json, "bus_bytes_per_s", row, true);
 	json_write_end(json, '}');
 }
 

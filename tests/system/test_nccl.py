@@ -89,6 +89,9 @@ def ranks_match_communicators_by_their_keys(folder):
     # that of all ranks, and the one that was split off: on the same CUDA stream, and kept apart
     assert (got["communicators"], got["matched"]) == (2, 9), got
     assert {(row["name"], row["calls"]) for row in got["collectives"]} == {("all-reduce", 5), ("all-gather", 1), ("reduce-scatter", 1), ("broadcast", 1), ("all-to-all", 1)}, got["collectives"]
+    for row in got["collectives"]: # on the bus of two ranks; null if the clocks are not good enough
+        message, bus = row["message_bytes_per_s"], row["bus_bytes_per_s"]
+        assert (message is None) == (bus is None) and (bus is None or abs(bus / message - {"all-reduce": 1, "broadcast": 1}.get(row["name"], 0.5)) < 0.01), row
     assert b"process groups are not named" not in report("ranks", *traces).stdout.replace(b"\n", b" ")
 
 
