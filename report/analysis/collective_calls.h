@@ -12,6 +12,7 @@
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_CALLS_H
 
 #include "report/analysis/collective_sizes.h"
+#include "report/analysis/communicator_requests.h"
 #include "report/run/process.h"
 
 struct collective_call {
@@ -28,6 +29,7 @@ struct collective_calls {
 	/* sorted by thread, then begin */
 	struct collective_call *calls;
 	size_t count, room;
+	struct communicator_requests requests;
 };
 
 /* Returns the calls of a process. The first call for a process reads the trace once more if it has
