@@ -294,14 +294,22 @@ static uint64_t innermost_range_begin(const struct trace_event *event)
 								      : UINT64_MAX;
 }
 
-static void set_request_time(struct collective *collective, struct trace_reader *reader,
-	const struct trace_event *event, bool waits_in_call)
+static uint64_t launch_begin(struct trace_reader *reader, const struct trace_event *event)
 {
 	const struct trace_call *call = event->record;
-	const uint64_t took = reader_duration(reader, call->stamp, call->duration),
-		       entered = waits_in_call ? innermost_range_begin(event) : UINT64_MAX;
+	const uint64_t took = reader_duration(reader, call->stamp, call->duration);
 
-	collective->launched_ns = event->time_ns > took ? event->time_ns - took : 0;
+	return event->time_ns > took ? event->time_ns - took : 0;
+}
+
+/* `call`: of NCCL; NULL: not known. */
+static void set_request_time(struct collective *collective, struct trace_reader *reader,
+	const struct trace_event *event, const struct collective_call *call, bool waits_in_call)
+{
+	const uint64_t entered = !waits_in_call ? UINT64_MAX
+				 : call         ? call->begin_ns
+						: innermost_range_begin(event);
+
 	collective->requested_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
 	if (entered != UINT64_MAX &&
 		(int64_t)(reader_start_unix_ns(reader) + entered) < collective->start_ns)
@@ -363,6 +371,7 @@ static bool name_by_call(struct collectives *collectives, const struct collectiv
 	if (!call || !call->key)
 		return false;
 	wanted.key = call->key;
+	wanted.stream = UINT32_MAX;
 	if (collective->kind == COLLECTIVE_PAIR && call->size.operation == SIZED_ALLTOALL) {
 		collective->kind = COLLECTIVE_ALL_TO_ALL;
 	} else if (collective->kind == COLLECTIVE_PAIR && call->peer != UINT32_MAX) {
@@ -392,13 +401,14 @@ static void match_launch(struct collectives *collectives, struct trace_reader *r
 		i < collectives->count && awaited[i].correlation == correlation; i++) {
 		struct collective *collective = &collectives->all[awaited[i].collective];
 
-		set_request_time(collective, reader, event, collectives->waits_in_call);
+		collective->launched_ns = launch_begin(reader, event);
 		call = collective_calls_find(sources->calls, event->stream->tid,
 			collective->launched_ns,
 			collectives->communicators[collective->communicator].device);
 		size = collective_call_size(call, sources->sizes, event->node);
 		collective->bytes = size.bytes;
 		collective->bus_bytes = size.bus_bytes;
+		set_request_time(collective, reader, event, call, collectives->waits_in_call);
 		if (!name_by_call(collectives, call, collective) &&
 			collective->kind == COLLECTIVE_PAIR)
 			name_pair(collectives, reader, collective, event->node);

@@ -20,7 +20,8 @@
  * | other                                 | the other rank is unknown; counted in `pairs`      |
  *
  * On the simulated device a collective waits for the others in the call and not in the kernel.
- * There it begins with the range in which it was launched.
+ * There it begins with that call of NCCL, or if that is not known with the range in which it was
+ * launched.
  *
  * Memory: 80 bytes a collective. Nothing refers to the reader afterwards.
  */
@@ -77,7 +78,7 @@ struct collective {
 /* A CUDA stream with collectives, or the sends and receives of two ranks on it. Its collectives are
  * `first` to `first + count - 1`, sorted by start. */
 struct communicator {
-	uint32_t device, stream;
+	uint32_t device, stream; /* stream: UINT32_MAX if `key` is known; it may use several */
 	uint32_t low, high; /* of a pair: its ranks in the process group, low < high; else both 0 */
 	uint64_t key;       /* of NCCL's communicator, equal on all its ranks; 0: unknown */
 	char *name;         /* the memory of `group`; owned */

@@ -153,6 +153,7 @@ struct ranks {
 	uint32_t reference;                     /* index of the rank whose clock is used */
 	uint32_t processes_without_collectives; /* processes without collectives, left out */
 	bool numbered_by_file;                  /* some traces have no rank of their own */
+	int64_t world_size;                     /* number of ranks of the job; 0: not known */
 	int64_t *missing;                       /* numbers of the ranks that have no trace */
 	size_t missing_count, missing_room;
 	bool has_incomplete; /* data are missing or inconsistent in a trace (--strict) */
