@@ -53,7 +53,8 @@ static void list_communicators(struct calls_pass *pass)
 	for (uint32_t i = 0; i < count; i++)
 		pass->communicators[i] = reader_dictionary(pass->reader, TRACE_COMMUNICATOR, i);
 	for (uint32_t i = 0; i < count; i++)
-		communicator_requests_add(&pass->found->requests, pass->communicators[i]);
+		communicator_requests_add(&pass->found->requests, pass->communicators[i],
+			reader_name(pass->reader, pass->communicators[i]->name));
 	pass->communicator_count = count;
 	qsort(pass->communicators, count, sizeof *pass->communicators, by_communicator_id);
 }

@@ -43,8 +43,16 @@ static struct communicator_request *add_request(struct communicator_requests *re
 	return one;
 }
 
-void communicator_requests_add(
-	struct communicator_requests *requests, const struct trace_communicator *communicator)
+static char *copy_name(const char *bytes, size_t length)
+{
+	char *copy = xcalloc(length + 1);
+
+	memcpy(copy, bytes, length);
+	return copy;
+}
+
+void communicator_requests_add(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, struct trace_text name)
 {
 	struct communicator_request *one;
 
@@ -53,6 +61,8 @@ void communicator_requests_add(
 	one = add_request(requests, communicator, UINT32_MAX, UINT32_MAX);
 	one->count = 1;
 	one->operation = TRACE_NCCL_INIT;
+	if (communicator->name && name.known)
+		one->name = copy_name(name.bytes, name.length);
 }
 
 static void count_pair(struct communicator_requests *requests,
@@ -119,11 +129,16 @@ struct communicator_requests communicator_requests_copy(
 	copy.all = xcalloc(copy.room * sizeof *copy.all);
 	if (copy.count)
 		memcpy(copy.all, requests->all, copy.count * sizeof *copy.all);
+	for (size_t i = 0; i < copy.count; i++)
+		if (copy.all[i].name)
+			copy.all[i].name = copy_name(copy.all[i].name, strlen(copy.all[i].name));
 	return copy;
 }
 
 void communicator_requests_free(struct communicator_requests *requests)
 {
+	for (size_t i = 0; i < requests->count; i++)
+		free(requests->all[i].name);
 	free(requests->all);
 	*requests = (struct communicator_requests){ .count = 0 };
 }

@@ -11,7 +11,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_COMMUNICATOR_REQUESTS_H
 #define PPERF_REPORT_ANALYSIS_COMMUNICATOR_REQUESTS_H
 
-#include "collector/trace_format.h"
+#include "report/trace/trace_reader.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -19,6 +19,7 @@
 
 struct communicator_request {
 	uint64_t key; /* of the communicator, equal on all its ranks; not 0 */
+	char *name;   /* that it was given, terminated; NULL: none; of collectives only; owned */
 	/* Of sends and receives: the ranks in the communicator. Else both are UINT32_MAX. */
 	uint32_t from, to;
 	uint32_t ranks, rank;
@@ -43,8 +44,8 @@ extern const char *const nccl_operation_names[TRACE_NCCL_SPLIT + 1];
 const char *nccl_operation_name(uint32_t operation);
 
 /* Adds a communicator. */
-void communicator_requests_add(
-	struct communicator_requests *requests, const struct trace_communicator *communicator);
+void communicator_requests_add(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, struct trace_text name);
 /* Counts a record. `communicator`: that of the record; NULL: unknown. */
 void communicator_requests_count(struct communicator_requests *requests,
 	const struct trace_communicator *communicator, const struct trace_collective *record);
