@@ -21,7 +21,10 @@ UNSTABLE_MAX = 3 # tests that may pass only when they are run alone
 # limit on address space, /proc/self/maps as itself.
 QEMU = {"QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu", "QEMU_SET_ENV": "LD_LIBRARY_PATH=" + os.path.join(ROOT, "build/aarch64/usr/lib/aarch64-linux-gnu"),
         "PPERF_TEST_UNDER": "qemu-aarch64-static", "CK_EXCLUDE_TAGS": "real-kernel"}
-QUICK = ("test_battery.py", "test_device.py", "test_device_ladder.py", "test_device_memory.py", "test_memory_situations.py", "test_interrupts.py", "test_ooms.py", "test_profiler_beside.py", "test_segments.py", "test_snapshot_import.py", "test_timeline_import.py", "test_truth.py") # scripts of tests/torch that leave out slow cases if PPERF_TEST_QUICK is set
+# Scripts of tests/torch that leave out slow cases if PPERF_TEST_QUICK is set.
+QUICK = ("test_battery.py", "test_compile.py", "test_device.py", "test_device_ladder.py", "test_device_memory.py", "test_exit.py", "test_interrupts.py",
+         "test_memory_situations.py", "test_modules.py", "test_ooms.py", "test_profiler_beside.py", "test_segments.py", "test_snapshot_import.py",
+         "test_steps.py", "test_timeline_import.py", "test_truth.py")
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
