@@ -275,8 +275,9 @@ static struct rank_request *list_requests(const struct ranks *ranks, size_t *cou
 		const struct communicator_requests *requests = &ranks->all[rank].input->requests;
 
 		for (size_t i = 0; i < requests->count; i++)
-			*ARRAY_ADD(all, room, *count) = (struct rank_request){ &requests->all[i],
-				rank };
+			if (requests->all[i].key)
+				*ARRAY_ADD(all, room,
+					*count) = (struct rank_request){ &requests->all[i], rank };
 	}
 	if (*count)
 		qsort(all, *count, sizeof *all, by_key);
