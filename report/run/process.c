@@ -244,7 +244,6 @@ static long double metric_total(const struct profile *profile)
 
 static void use_profile_metric(struct process *process)
 {
-	profile_refine_percentiles(process->profile);
 	process->metric = process->profile->options.metric;
 	process->whole = metric_total(process->profile);
 }
