@@ -24,7 +24,7 @@ struct nccl_config {
 	int blocking, cga_cluster_size, min_ctas, max_ctas;
 	const char *net_name;
 	int split_share, traffic_class;
-	const char *comm_name; /* NULL: none. PyTorch: description and name of the process group */
+	const char *comm_name; /* NULL: none. PyTorch: name of the process group */
 };
 #define NCCL_CONFIG_MAGIC 0xcafebeefu
 #define NCCL_CONFIG_WITH_NAME 22700u /* the first version */
