@@ -511,7 +511,7 @@ static void list_reads(
 
 	if (reads->count)
 		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"; that read values of tensors, as .item() does: %s, %s",
+			"; reads of tensor values, such as .item(): %s, %s",
 			diagnose_plural(diagnosis, reads->count, "call"),
 			diagnose_time(diagnosis, reads->total_ns));
 }
@@ -539,7 +539,7 @@ static void list_long_calls(
 		sum_ns += sums->lengths_ns[count++];
 	if (count < sums->length_count)
 		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"; %s of the calls have %u %% of their time",
+			"; %s of the calls have %u %% of this time",
 			diagnose_count(diagnosis, count), MOST_PERCENT);
 }
 
@@ -550,8 +550,9 @@ static void list_blocked(
 
 	find_work_meanwhile(diagnosis, sums);
 	SET_TEXT(finding->evidence,
-		"blocked for %s of %s; the longest %s (%s), at %s; in copies that end before their "
-		"call returns: %s, %s",
+		"the host waits for %s of %s, the longest time %s (%s), at %s; copies that it "
+		"waits "
+		"for: %s, %s",
 		diagnose_time(diagnosis, sums->blocked_ns),
 		diagnose_time(diagnosis, diagnose_bound(diagnosis)->whole_ns),
 		diagnose_time(diagnosis, calls->longest_ns),
@@ -578,16 +579,14 @@ static void report_blocked(
 	finding->last = may_need_results(sums);
 	SET_TEXT(finding->reason, "%s",
 		may_need_results(sums)
-			? "the idle time is mostly in gaps of 1 ms or more, in which the host does "
-			  "something else: if it needs the results of these calls for that, "
-			  "nothing is gained"
-			: "the idle time is measured; the gain is an upper bound, because the host "
-			  "may need the results of these calls before it can launch more");
+			? "most of the idle time is in gaps of 1 ms or more, in which the host "
+			  "does other work: if that needs the results of these calls, nothing is "
+			  "gained"
+			: "the idle time is measured; less is gained if the host needs the results "
+			  "of these calls before it can launch more");
 	SET_TEXT(finding->sentence,
-		"The host is blocked in %s that wait for the GPU, and launches too late "
-		"afterwards: "
-		"after a call, until one at another call path ends, the GPU is idle for up to the "
-		"length of the call, %s in all.",
+		"The host waits for the GPU in %s, and launches too late afterwards: without these "
+		"waits the GPU would be idle for up to %s less.",
 		diagnose_plural(diagnosis, sums->calls.count, "call"),
 		diagnose_time(diagnosis, sums->credit_ns));
 	set_place_of_credit(diagnosis, finding, sums);
@@ -606,12 +605,11 @@ static void report_together(
 	finding->whole_ns = bound->whole_ns;
 	finding->whole_name = run_bound_time_name(bound);
 	finding->together = true;
-	SET_TEXT(finding->reason, "upper bounds from measured times");
+	SET_TEXT(finding->reason, "measured; the gain is an upper bound");
 	SET_TEXT(finding->sentence,
-		"The host is blocked in %s that wait for the GPU, and the GPU is idle afterwards. "
-		"One call path alone saves little (all, each alone: %s).",
-		diagnose_plural(diagnosis, sums->calls.count, "call"),
-		diagnose_time(diagnosis, sums->credit_ns));
+		"The host waits for the GPU in %s, and the GPU is idle afterwards. To remove those "
+		"at one call path saves little, because the host then waits at the next one.",
+		diagnose_plural(diagnosis, sums->calls.count, "call"));
 	occurrences_set_node(&sums->calls, finding);
 	set_class(finding, sums->together_class_ns);
 	list_blocked(diagnosis, finding, sums);

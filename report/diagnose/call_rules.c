@@ -189,8 +189,8 @@ static bool calls_while_steady(struct diagnosis *diagnosis, struct finding *find
 		return false;
 	report_steady_calls(diagnosis, finding, calls);
 	SET_TEXT(finding->sentence,
-		"Memory is allocated from or freed to the driver in steady state: these calls take "
-		"%s of the time, and each of them may stall the GPU.",
+		"The program allocates from or frees to the driver in steady state: these calls "
+		"take %s of the time, and each of them may stall the GPU.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
 	finding->impact_bytes = calls->bytes;
 	/* A call costs a GPU program nothing while the GPU has work. */
@@ -238,8 +238,8 @@ static void note_blocking_copies(struct diagnosis *diagnosis, struct finding *fi
 	finding->confidence = CONFIDENCE_HIGH;
 	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
-		"Copies from or to pageable memory take little time themselves, but the host is "
-		"blocked for %s in the calls around them (finding blocking-calls).",
+		"Copies from or to pageable memory take little time themselves, but the host waits "
+		"for %s in the calls around them (finding blocking-calls).",
 		diagnose_time(diagnosis, blocked_ns));
 	SET_TEXT(finding->evidence, "%s of %s copies from or to the host, %s in %s",
 		diagnose_count(diagnosis, copies->count),

@@ -96,8 +96,8 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		"wrappers and bytecode around the graph.",
 		diagnose_time(diagnosis, tax / calls));
 	SET_TEXT(finding->evidence,
-		"%s, %s outside the graphs themselves (cache lookups %s, wrappers %s) of %s in "
-		"compiled regions",
+		"%s: outside of the compiled graphs %s (cache lookups %s, wrappers %s), of %s in "
+		"compiled functions",
 		diagnose_plural(diagnosis, calls, "call"), diagnose_time(diagnosis, tax),
 		diagnose_time(diagnosis, compiled.lookup_ns),
 		diagnose_time(diagnosis, compiled.wrapper_ns),

@@ -176,11 +176,11 @@ static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 	if (diagnose_is_share(finding->gain_ns, impact_base(finding), LIMIT_MINOR))
 		gain = diagnose_time(diagnosis, finding->gain_ns);
 	if (diagnose_is_share(bound->path_host_ns, bound->path_ns, LIMIT_MINOR))
-		SET_TEXT(host, ", of which the host has %s,",
+		SET_TEXT(host, ", because the host has %s of the critical path",
 			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
 	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; by the critical path%s the run gets shorter %s%s%s", host,
-		*gain == 'h' ? "" : "by ", gain, *gain == 'h' ? "" : " at most");
+		"; the run gets shorter %s%s%s%s", *gain == 'h' ? "" : "by at most ", gain,
+		*gain == 'h' ? " without it" : "", host);
 }
 
 static void run_rule(struct diagnosis *diagnosis, struct finding *finding)

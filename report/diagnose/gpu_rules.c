@@ -210,15 +210,14 @@ static uint64_t time_to_save(const struct diagnose_facts *facts, uint32_t *node)
 	return sum;
 }
 
-/* Returns of which kernels the tiny ones are a share: the rule knows those that have a launch of
- * their own in the trace. */
+/* Returns of which kernels the tiny ones are a share: the rule knows those whose launch is in the
+ * trace, and was of one kernel. */
 static const char *counted_kernels(const struct diagnosis *diagnosis)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	return facts->own_launches == facts->kernels
-		       ? "all kernels"
-		       : "the kernels that have a launch of their own in the trace";
+	return facts->own_launches == facts->kernels ? "all kernels"
+						     : "the kernels that were launched one by one";
 }
 
 static bool is_tiny(const struct path_node *work, void *context)
@@ -252,10 +251,10 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
 	SET_TEXT(finding->reason,
-		impact == saved ? "measured; the impact is the host's time in these calls, at each "
-				  "call path at most the GPU's idle time before its launches"
-				: "an upper bound: the impact is the time of these kernels, and "
-				  "fused kernels still do their work");
+		impact == saved ? "measured: the host's time in these launches, as far as the GPU "
+				  "is idle before them"
+				: "an upper bound: the time of these kernels, whose work fused "
+				  "kernels still have to do");
 	SET_TEXT(finding->next,
 		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
 		"of many small ones), or launch them together as a CUDA graph.");

@@ -16,8 +16,8 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->reason, "each gap is split at the call that launched the operation at "
-				  "its end, and attributed to what that thread did before");
+	SET_TEXT(finding->reason, "measured: until the next operation is launched, a gap is "
+				  "attributed to what the thread that launches it does");
 	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MAX)) {
 		finding->confidence = CONFIDENCE_MEDIUM;
 		SET_TEXT(finding->reason,
@@ -128,13 +128,14 @@ static void list_launch_gaps(
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,
-		"from the first GPU operation to the last: %s%s; of this, %s are launch "
-		"latency%s%s; %s%sthe GPU is busy for %s of %s, with %s of %s on average",
+		"from the first GPU operation to the last: %s%s; launch latency is %s of "
+		"this%s%s; %s%sthe GPU is busy for %s of %s, with %s "
+		"of %s on average",
 		shorter, longer, diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
 		before ? "; gaps before the first step are excluded: " : "",
 		before ? diagnose_time(diagnosis, before) : "",
 		ends ? diagnose_time(diagnosis, ends) : "",
-		ends ? " in steps before the first operation or after the last; " : "",
+		ends ? " at the beginning or the end of steps; " : "",
 		diagnose_time(diagnosis, facts->busy_ns), diagnose_time(diagnosis, facts->span_ns),
 		diagnose_plural(diagnosis, facts->operations, "operation"),
 		diagnose_time(
@@ -189,7 +190,7 @@ static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 			 "and compare the ranks: time in MPI may be waiting for a late one."
 		       : "",
 		finding->node && node->kind != NODE_UNATTRIBUTED
-			? " The call path shown launched the work that ended most of this idle "
+			? " The call path below `where` launched the work after most of this idle "
 			  "time."
 			: "");
 }

@@ -218,7 +218,7 @@ static void add_finding_place(struct paragraph *paragraph, const struct row *row
 		paragraph_add(paragraph, ")");
 	}
 	paragraph_add(paragraph, outside ? " the next operation is launched " : " is ");
-	paragraph_add_path(paragraph, row->process, row->node);
+	paragraph_add_in_place(paragraph, row->process, row->node);
 	paragraph_add(paragraph, ".");
 }
 
@@ -256,6 +256,23 @@ static bool is_shown_finding(const struct row *row)
 		       100 * computed_row_real(row, "impact_share") >= FINDING_MIN_PERCENT);
 }
 
+/* Adds the evidence of the verdict without the critical path, which `diagnose` has. */
+static void add_shares(struct paragraph *paragraph, const struct row *row)
+{
+	static const char mark[] = "; critical path: ";
+	const struct string_view text = computed_row_text(row, "evidence");
+	const char *path = memmem(text.bytes, text.length, mark, sizeof mark - 1), *end;
+
+	if (!path) {
+		paragraph_text(paragraph, text.bytes, text.length);
+		return;
+	}
+	end = memchr(path + 1, ';', text.length - (size_t)(path + 1 - text.bytes));
+	paragraph_text(paragraph, text.bytes, (size_t)(path - text.bytes));
+	if (end)
+		paragraph_text(paragraph, end, text.length - (size_t)(end - text.bytes));
+}
+
 static void put_bound(const struct style *style, const struct row *row)
 {
 	struct paragraph paragraph = { .style = style };
@@ -265,7 +282,7 @@ static void put_bound(const struct style *style, const struct row *row)
 	add_row_text(&paragraph, row, "confidence");
 	paragraph_add(&paragraph, ")");
 	paragraph_print(&paragraph, "verdict");
-	add_row_text(&paragraph, row, "evidence");
+	add_shares(&paragraph, row);
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, "");
 	add_row_text(&paragraph, row, "next");
@@ -302,7 +319,8 @@ static void put_left_findings(const struct style *style, unsigned shown, unsigne
 
 	if (shown >= found)
 		return;
-	paragraph_add(&paragraph, "%u of %u findings shown: diagnose", shown, found);
+	paragraph_add(
+		&paragraph, "%u of %u findings are shown; see them all: diagnose", shown, found);
 	paragraph_print(&paragraph, "");
 }
 
@@ -594,6 +612,8 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	memory_summary_put_oom(process, style);
 	verdict = put_diagnosis(report, style);
 	memory_growth_put(&report->processes->all[0], style);
+	put_summary_next(report, process, &verdict, style);
+	output_char(style->out, '\n');
 	headline_put_where(process, style, verdict.has_classes);
 	memory_summary_put_levels(process, style);
 	put_program(process, style);
@@ -604,8 +624,6 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	coverage_put_losses(process, style);
 	if (verdict.is_of_gpu_work || process->metric != METRIC_GPU)
 		put_summary_critical(report, style);
-	output_char(style->out, '\n');
-	put_summary_next(report, process, &verdict, style);
 	output_char(style->out, '\n');
 	summary_tree_put(report, tree_lines(style->out), style);
 }

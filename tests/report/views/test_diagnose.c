@@ -1261,20 +1261,21 @@ static const struct rule_case {
 	{ exposed, "exposed-communication", "finding", "120000,,upper bound,20" },
 	{ exposed, "exposed-communication", "finding", "160.00 us of communication" },
 	{ late_ranks, "exposed-communication", "finding",
-		" in 30 calls of 3 sizes (1.00 MB to 4.00 MB), of which " },
-	{ late_ranks, "exposed-communication", "finding", " (2.00 ms a call) does not grow" },
+		", 30 calls of 3 sizes (1.00 MB to 4.00 MB): " },
 	{ late_ranks, "exposed-communication", "finding",
-		"does not grow with the size, and the rest grows at 10.00 GB/s. The fixed part is "
-		"longer than latency (assumed: 420.00 us at most), so it is mostly waiting" },
+		"2.00 ms of each call does not depend on the size" },
+	{ late_ranks, "exposed-communication", "finding",
+		", which is longer than latency (assumed: at most 420.00 us): most of it is a wait "
+		"for other ranks" },
 	{ slow_start_of_messages, "exposed-communication", "finding",
-		"of which 89.6 % (40.00 us a call) does not grow with the size, and the rest grows "
-		"at 500.00 GB/s. The fixed part is mostly latency" },
+		"40.00 us of each call does not depend on the size, which is latency (assumed: at "
+		"most" },
 	{ slow_start_of_messages, "exposed-communication", "finding", "Send fewer, larger" },
 	{ slow_links, "exposed-communication", "finding",
-		"at 10.00 GB/s. The time is mostly transfer" },
+		"most of the time is transfer, at 10.00 GB/s" },
 	{ slow_links, "exposed-communication", "finding", "Send fewer bytes" },
 	{ uneven_ranks, "exposed-communication", "finding",
-		"whose times depend on something else than the size" },
+		"their times do not depend on the size" },
 	{ uneven_ranks, "exposed-communication", "finding", "Compare the ranks first" },
 	{ overlapped, "exposed-communication", "clear", "" },
 	{ exposed, "dominant-event", "clear", "" },
@@ -1289,7 +1290,7 @@ static const struct rule_case {
 	{ crumbs, "tiny-calls", "finding", "100 % of all kernels run for" },
 	{ crumbs_of_unknown_launch, "tiny-calls", "finding", "100 of 100 kernels" },
 	{ crumbs_of_unknown_launch, "tiny-calls", "finding",
-		"100 % of the kernels that have a launch of their own in the trace run for" },
+		"100 % of the kernels that were launched one by one run for" },
 	{ healthy, "tiny-calls", "clear", "" },
 	{ small_grids, "small-grids", "finding",
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
@@ -1327,7 +1328,7 @@ static const struct rule_case {
 	{ blocked, "blocking-calls", "finding", "meanwhile the GPU runs k_a for 44.00 us" },
 	{ blocked, "blocking-calls", "finding", "Remove the wait" },
 	{ blocked_by_item, "blocking-calls", "finding",
-		"that read values of tensors, as .item() does: 10 calls, 240.00 us" },
+		"reads of tensor values, such as .item(): 10 calls, 240.00 us" },
 	{ blocked_by_item, "blocking-calls", "finding",
 		"keep the values on the GPU, gather several and read them in one copy, or read "
 		"them every N steps.\"" },
@@ -1335,7 +1336,7 @@ static const struct rule_case {
 		"In the other 10 calls, remove the wait" },
 	{ blocked_again_at_once, "blocking-calls", "finding", "250000,,upper bound together" },
 	{ blocked_again_at_once, "blocking-calls", "finding",
-		"One call path alone saves little (all, each alone: 21.00 us)." },
+		"To remove those at one call path saves little" },
 	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
@@ -1508,7 +1509,8 @@ START_TEST(the_place_of_a_cost_in_steps_is_in_steps)
 		communication_before_steps(), "diagnose trace.bin --ascii");
 
 	ck_assert_msg(
-		strstr(run.out, "2.0 % of the steady-state steps) of run time, and 4.00 ms of GPU time") &&
+		strstr(run.out,
+			"2.0 % of the steady-state steps) of run time, and 4.00 ms of GPU time") &&
 			strstr(run.out, "  where       ProfilerStep#* / reduce; 100 % of it\n"),
 		"%.2000s", run.out);
 }
@@ -1535,11 +1537,10 @@ START_TEST(the_time_before_the_first_operation_is_divided)
 	run = run_report(
 		program_end(&program, 1100 * MS), "diagnose trace.bin --ascii --width 400");
 	ck_assert_msg(
-		strstr(run.out,
-			"before the first GPU operation 500.00 ms: init 300.00 ms (of it "
-			"cudaHostRegister 50.00 ms), send 20.00 ms, CUDA calls outside of ranges "
-			"110.00 ms (of it cudaMalloc 60.00 ms, cudaHostRegister 50.00 ms), "
-			"elsewhere 70.00 ms"),
+		strstr(run.out, "before the first GPU operation 500.00 ms: init 300.00 ms (of it "
+				"cudaHostRegister 50.00 ms), send 20.00 ms, CUDA calls in no range "
+				"110.00 ms (of it cudaMalloc 60.00 ms, cudaHostRegister 50.00 ms), "
+				"elsewhere 70.00 ms"),
 		"%.2000s", run.out);
 }
 END_TEST
@@ -1572,7 +1573,8 @@ START_TEST(a_class_in_another_finding_is_not_nothing)
 	const struct report_run run = run_report(crumbs(), "diagnose trace.bin --ascii");
 
 	ck_assert_ptr_nonnull(strstr(run.out, "\n1. launch-bound: "));
-	ck_assert_ptr_nonnull(strstr(run.out, "\ncounted above   host-bound, in launch-bound\n"));
+	ck_assert_ptr_nonnull(strstr(run.out,
+		"\nfound above     host-bound: its time is in the finding launch-bound\n"));
 	ck_assert_ptr_null(strstr(run.out, "nothing found   host-bound"));
 	ck_assert_ptr_null(
 		strstr(run_report(NULL, "diagnose trace.bin --brief").out, "by: host-bound"));
@@ -1589,7 +1591,7 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"          time.\n"
 		"  evidence    1.00 ms from the first GPU operation to the last, of a run of\n"
 		"              1.20 ms: compute 100 %; critical path: host 0.0 %, GPU work 100 %\n"
-		"  confidence  high: measured: each nanosecond of the GPUs' time is in one class\n"
+		"  confidence  high: measured; these shares add up to the time of the GPUs\n"
 		"  next        The largest kernels, by share of all GPU time: k_a 20.0 % in\n"
 		"              train; k_b 20.0 % in train; k_c 20.0 % in train.\n"
 		"  shown by    pperf-report categories trace.bin\n"
@@ -1600,26 +1602,16 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
 		"                recompilation, kernel-variability, event-wait, unexplained-wait,\n"
 		"                profiler-cost\n"
-		"not checked     tensor-cores-unused, because the peak rates of the GPU are not\n"
-		"                known\n"
-		"                data-loading, because the trace has no PyTorch DataLoader\n"
-		"                cold-start, because no steps were found in the trace (see\n"
-		"                --step-marker)\n"
-		"                memory-growth, because the trace has no device memory\n"
-		"                scalar-keeps-graph, because the trace has no device memory\n"
-		"                pinned-memory-growth, because the trace has no device memory\n"
-		"                memory-spike, because the trace has no device memory\n"
-		"                memory-fragmentation, because the trace has no device memory\n"
-		"                pinned-segments, because the trace has no device memory\n"
-		"                dynamic-shapes, because the trace has no device memory\n"
-		"                idle-cache, because the trace has no device memory\n"
-		"                memory-outside-pytorch, because the trace has no device memory\n"
-		"                optimizer-state-twice, because the trace has no device memory\n"
-		"                activations-kept, because the trace has no device memory\n"
-		"                managed-memory, because the trace has no device memory\n"
-		"                other-process, because the trace has no allocations\n"
-		"                forward-backward, because the trace has no backward pass\n"
-		"                out-of-memory, because the trace has no allocations\n");
+		"not checked     the peak rates of the GPU are not known: tensor-cores-unused\n"
+		"                the trace has no PyTorch DataLoader: data-loading\n"
+		"                no steps were found in the trace (see --step-marker): cold-start\n"
+		"                the trace has no device memory: memory-growth,\n"
+		"                scalar-keeps-graph, pinned-memory-growth, memory-spike,\n"
+		"                memory-fragmentation, pinned-segments, dynamic-shapes,\n"
+		"                idle-cache, memory-outside-pytorch, optimizer-state-twice,\n"
+		"                activations-kept, managed-memory\n"
+		"                the trace has no allocations: other-process, out-of-memory\n"
+		"                the trace has no backward pass: forward-backward\n");
 }
 END_TEST
 
