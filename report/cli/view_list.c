@@ -249,7 +249,7 @@ const struct view view_list[] = {
 		.next = "queue",
 		.no_percentiles = true,
 		.reads = "by cause, then by call path: that of the call that blocked the thread, "
-			 "or else that which launched the operation after the gap; of idle: of the "
+			 "or else that which launched the next operation; of idle: of the "
 			 "idle time of all GPUs; of time: of the steady-state steps, or without "
 			 "steps of the GPU span, from the first operation to the last",
 		.arrange_process = arrange_idle },

@@ -25,6 +25,8 @@
  * own, if they are one in LONG_GAPS_SHARE of the idle time. */
 #define LONG_GAPS_SHARE 20u
 
+#define NEGLIGIBLE_NS 1000u /* text leaves out shorter gaps */
+
 struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
 };
@@ -184,6 +186,24 @@ static struct computed_row *gap_row(const struct idle_report *idle, uint32_t nod
 	return computed;
 }
 
+/* Returns true if a share is printed as 0.0 %. */
+static bool is_no_share(uint64_t ns, uint64_t whole_ns)
+{
+	return whole_ns && (long double)ns * 2000 < (long double)whole_ns;
+}
+
+/* Returns true if text leaves out idle time: it would be printed as 0.0 % of all idle time, and so
+ * of all time, or is below --min-percent and shorter than NEGLIGIBLE_NS. */
+static bool is_negligible(
+	const struct options *options, const struct idle_report *idle, uint64_t ns)
+{
+	const double percent = idle->is_text ? view_min_percent(options) : 0;
+
+	return percent > 0 &&
+	       (is_no_share(ns, idle->total_ns) ||
+		       (ns < NEGLIGIBLE_NS && (double)ns * 100 < (double)idle->total_ns * percent));
+}
+
 static void add_cause_rows(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device, unsigned cause, uint32_t parent)
 {
@@ -197,6 +217,10 @@ static void add_cause_rows(const struct options *options, struct idle_report *id
 	for (uint32_t node = 0; node < owners->room; node++) {
 		if (!owners->of[node].count)
 			continue;
+		if (is_negligible(options, idle, owners->of[node].total_ns)) {
+			rows->hidden_by_percent++;
+			continue;
+		}
 		computed = gap_row(idle, node, "place", device->device, &owners->of[node]);
 		computed_row_set_string(computed, "cause", idle_cause_name(cause));
 		computed_row_add(rows, computed, own);
@@ -482,6 +506,19 @@ static struct computed_row *long_gap_row(const struct idle_report *idle, const s
 	return computed;
 }
 
+/* Returns true if text has no row for a gap. The longest one has a row, and so has each that the
+ * user requested. */
+static bool is_gap_left_out(
+	const struct options *options, const struct idle_report *idle, size_t number)
+{
+	const uint64_t ns = idle->longest[number].length_ns;
+
+	return number && !options->top &&
+	       (is_negligible(options, idle, ns) ||
+		       (idle->is_text && view_min_percent(options) > 0 &&
+			       is_no_share(ns, span_of_devices(idle))));
+}
+
 static void add_longest_gaps(
 	const struct options *options, struct idle_report *idle, struct rows *rows)
 {
@@ -489,7 +526,10 @@ static void add_longest_gaps(
 
 	qsort(idle->longest, idle->long_count, sizeof *idle->longest, longest_first);
 	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++)
-		computed_row_add(rows, long_gap_row(idle, &idle->longest[i]), parent);
+		if (is_gap_left_out(options, idle, i))
+			rows->hidden_by_percent++;
+		else
+			computed_row_add(rows, long_gap_row(idle, &idle->longest[i]), parent);
 }
 
 static void idle_report_free(struct idle_report *idle)
