@@ -274,8 +274,7 @@ static void list_path_waits(struct diagnosis *diagnosis, const struct run_bound 
 		2 * kind_ns >
 			bound->path_of_kind[PATH_EVENT] + bound->path_of_kind[PATH_UNEXPLAINED])
 		add_evidence(text, " (most of it before GPU work of %s)",
-			diagnose_name(diagnosis,
-				diagnosis->profile->tree->nodes[bound->path_wait_node].name));
+			diagnose_node(diagnosis, bound->path_wait_node));
 }
 
 /* Adds how the critical path is divided between the host, the GPU, and what has 5 % of it. */

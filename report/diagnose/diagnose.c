@@ -151,8 +151,6 @@ static uint64_t impact_base(const struct finding *finding)
 		return finding->whole_ns;
 	if (costs_gpu_time(finding))
 		return diagnosis->facts.span_ns;
-	if (!diagnosis->facts.operations)
-		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
 	return run_ns * (count ? count : 1);
 }
 

@@ -257,6 +257,9 @@ const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count);
 const char *diagnose_plural(struct diagnosis *diagnosis, uint64_t count, const char *what);
 const char *diagnose_share(struct diagnosis *diagnosis, uint64_t part, uint64_t whole);
 const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text);
+/* Returns the name of a node of the call tree. A module whose name is only `*` has its class, too.
+ */
+const char *diagnose_node(struct diagnosis *diagnosis, uint32_t node);
 const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, size_t length);
 /* Formats one of a finding's texts. A text that does not fit is cut. */
 void finding_set_text(char *text, size_t room, const char *format, ...)

@@ -94,6 +94,19 @@ const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text)
 	return name.length ? diagnose_escaped(diagnosis, name.bytes, name.length) : "(no name)";
 }
 
+const char *diagnose_node(struct diagnosis *diagnosis, uint32_t node)
+{
+	const struct node *of = &diagnosis->profile->tree->nodes[node];
+	const struct string_view name = string_table_get(diagnosis->process->texts, of->name),
+				 class = string_table_get(diagnosis->process->texts, of->class);
+	char text[NAME_COLUMNS];
+
+	if (!of->class || name.length != 1 || name.bytes[0] != '*')
+		return diagnose_name(diagnosis, of->name);
+	SET_TEXT(text, "* (%.*s)", (int)class.length, class.bytes);
+	return diagnose_escaped(diagnosis, text, strlen(text));
+}
+
 void finding_set_text(char *text, size_t room, const char *format, ...)
 {
 	va_list list;

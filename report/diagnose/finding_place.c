@@ -55,7 +55,7 @@ void finding_set_place(
 		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
 			" %s of this time is below %s.",
 			diagnose_share(diagnosis, below_ns, finding->places_ns),
-			diagnose_name(diagnosis, tree->nodes[common].name));
+			diagnose_node(diagnosis, common));
 }
 
 void finding_set_class_place(struct diagnosis *diagnosis, struct finding *finding, enum bound class,

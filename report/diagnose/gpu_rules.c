@@ -3,6 +3,7 @@
  * Rules about what the GPU did.
  */
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/analysis/host_ranges.h"
 #include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -146,6 +147,18 @@ static struct name_sum *sums_of_ranges(
 	return sums;
 }
 
+/* Returns true for a range of the compiler, whose time the rules on compilation report. */
+static bool is_in_compiler(const struct diagnosis *diagnosis, uint32_t node)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+
+	for (; node; node = tree->nodes[node].parent)
+		if (host_range_kind(string_table_get(diagnosis->process->texts,
+			    tree->nodes[node].name)) == HOST_RANGE_COMPILATION)
+			return true;
+	return false;
+}
+
 /* Without a GPU, the self time of operators and ranges is compared. */
 static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding)
 {
@@ -158,7 +171,8 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		most = sums[name].self_ns > sums[most].self_ns || !most ? name : most;
 	}
 	if (some >= LIMIT_DOMINANT_NAMES &&
-		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
+		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT) &&
+		!is_in_compiler(diagnosis, sums[most].node)) {
 		finding_set_found(finding, CONFIDENCE_MEDIUM);
 		SET_TEXT(finding->reason, "measured, but it may be waiting: the trace has no "
 					  "record of a GPU or of what it waits for");
@@ -177,6 +191,8 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 			"data), for which sizes, and whether it is needed.");
 		SET_TEXT(finding->view, "table -s cpu_self_ns --top 10");
 		finding_set_impact(finding, sums[most].node, sums[most].calls, sums[most].self_ns);
+		finding->whole_ns = whole;
+		finding->whole_name = "the self time of all threads";
 	}
 	free(sums);
 }

@@ -177,9 +177,8 @@ void diagnose_idle_cache(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_plural(diagnosis, idle->count, "empty segment"));
 	diagnose_python_lines(diagnosis, idle->stack, lines, sizeof lines);
 	if (idle->range)
-		SET_TEXT(range, "all were allocated in %s; ",
-			diagnose_name(
-				diagnosis, diagnosis->profile->tree->nodes[idle->range].name));
+		SET_TEXT(
+			range, "all were allocated in %s; ", diagnose_node(diagnosis, idle->range));
 	SET_TEXT(finding->evidence,
 		"%s of the %s reserved at the end; %sthe path below allocated %s of them in %s%s",
 		diagnose_share(diagnosis, idle->bytes, waste->end->figures.reserved),

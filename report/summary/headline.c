@@ -361,7 +361,7 @@ static void add_self_times(struct paragraph *paragraph, const struct process *pr
 		paragraph_add(paragraph, n ? ", " : "");
 		paragraph_percent(paragraph, self_ns[most], whole);
 		paragraph_add(paragraph, n ? " " : " is ");
-		paragraph_add_path(paragraph, process, most);
+		paragraph_add_in_place(paragraph, process, most);
 		self_ns[most] = 0;
 	}
 	free(counts);

@@ -290,6 +290,23 @@ static void put_bound(const struct style *style, const struct row *row)
 		paragraph_print(&paragraph, "");
 }
 
+/* Prints the verdict on a run without GPU work: compilation, or else where its CPU time went. */
+static void put_cpu_verdict(
+	const struct process *process, const struct rows *rows, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	const struct row *finding = verdict_add_compilation(&paragraph, process, rows);
+
+	if (!finding) {
+		headline_put_time(process, style);
+		return;
+	}
+	paragraph_add(&paragraph, " (confidence: high)");
+	paragraph_print(&paragraph, "verdict");
+	add_row_text(&paragraph, finding, "next");
+	paragraph_print(&paragraph, "");
+}
+
 /* What the first screen keeps of the verdict. */
 struct verdict {
 	bool has_classes;             /* the time of the GPU is divided into classes */
@@ -353,7 +370,7 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 						 !waits_for_host(row_name(&rows.rows[i]));
 		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
-		headline_put_time(only.all, style);
+		put_cpu_verdict(only.all, &rows, style);
 	/* The first finding on memory is shown whatever time others cost. */
 	for (size_t i = 0; i < rows.count && (shown < FINDINGS || !of_memory); i++)
 		if (is_shown_finding(&rows.rows[i]) &&
@@ -426,18 +443,16 @@ static void put_outlier(
 	const struct instance *outlier = find_outlier(process, root, root->value);
 	struct paragraph paragraph = { .style = style };
 	const struct node *node;
-	struct string_view name;
 	char times[FORMAT_NUMBER_BYTES];
 
 	if (!outlier)
 		return;
 	node = node_of(process, outlier);
-	name = string_table_get(process->texts, node->name);
 	format_real(times, outlier->value / mean_value(process, node), 1);
 	paragraph_add(&paragraph, "one of ");
 	paragraph_value(&paragraph, UNIT_COUNT, node->calls);
 	paragraph_add(&paragraph, " instances of `");
-	paragraph_name(&paragraph, name.bytes, name.length);
+	paragraph_add_node(&paragraph, process, (uint32_t)(node - process->profile->tree->nodes));
 	paragraph_add(&paragraph, "` has ");
 	paragraph_value(&paragraph, UNIT_TIME, (uint64_t)outlier->value);
 	paragraph_add(&paragraph, " of %s, %s times their mean: pperf-report critical",

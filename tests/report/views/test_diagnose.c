@@ -1567,6 +1567,32 @@ START_TEST(the_command_of_each_finding_works)
 }
 END_TEST
 
+/* Without a GPU, 600 of 1000 us are the compiler's, most of it in one range that it calls. */
+START_TEST(compilation_bounds_a_run_without_a_gpu)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_push(builder, 1, 1 * US, "train");
+	build_push(builder, 1, 10 * US, "torch.compile f (a.py:3), frame 0, version 0");
+	build_push(builder, 1, 20 * US, "async_compile.wait (dynamo_timed)");
+	build_pop(builder, 1, 600 * US);
+	build_pop(builder, 1, 610 * US);
+	build_push(builder, 1, 620 * US, "compute");
+	build_pop(builder, 1, 900 * US);
+	build_push(builder, 1, 910 * US, "store");
+	build_pop(builder, 1, 950 * US);
+	build_pop(builder, 1, 1000 * US);
+	run = run_report(builder, "trace.bin --ascii --width 200");
+	ck_assert_msg(strstr(run.out, "verdict   The run is bound by compilation: torch.compile "
+				      "takes 600.00 us of 1.00 ms (60.0 %). (confidence: high)\n"),
+		"%s", run.out);
+	ck_assert_msg(!strstr(run.out, "dominant-event"), "%s", run.out);
+	run = run_report(NULL, "trace.bin -f json");
+	ck_assert_ptr_nonnull(strstr(run.out, "The run is bound by compilation: torch.compile"));
+}
+END_TEST
+
 /* Two rules are about the time of one class: that without a finding has not found nothing. */
 START_TEST(a_class_in_another_finding_is_not_nothing)
 {
@@ -1778,6 +1804,7 @@ int main(void)
 		sizeof rule_cases / sizeof *rule_cases);
 	tcase_add_test(tests, of_a_healthy_program_nothing_stands_out);
 	tcase_add_test(tests, a_class_in_another_finding_is_not_nothing);
+	tcase_add_test(tests, compilation_bounds_a_run_without_a_gpu);
 	tcase_add_test(tests, little_that_could_be_checked_is_no_health);
 	tcase_add_test(tests, what_costs_little_is_said_briefly);
 	tcase_add_test(tests, waiting_for_data_has_one_name);
