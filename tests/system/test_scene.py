@@ -3,7 +3,7 @@
 """What pictures are drawn from (the hidden view scene): its columns add up to the figures of the
 views, to the nanosecond and the byte, on own traces, on those of other tools (PPERF_TEST_DATA), on
 cut and on empty ones. Also the verdict of summary, and the times and nodes of dump."""
-import json, os, pathlib, shutil
+import json, os, pathlib, re, shutil
 from harness import BUILD, Skip, case, dump, main, report, run, traced
 from scene import check_conservation, column_sums, events, paths, running, scenes, view
 
