@@ -109,8 +109,8 @@ void diagnose_pinned_segments(struct diagnosis *diagnosis, struct finding *findi
 	diagnose_python_lines(diagnosis, kept->stack, lines, sizeof lines);
 	SET_TEXT(finding->evidence,
 		"%s are reserved at the end; these tensors were put into segments that existed, "
-		"and for a quarter of the run nothing else filled half of one; the path below "
-		"keeps %s of %s%s",
+		"and for a quarter of the run nothing else filled half of one; %s of %s are kept "
+		"by the path below%s",
 		diagnose_bytes(diagnosis, waste->end->figures.reserved),
 		diagnose_bytes(diagnosis, kept->path_bytes), diagnose_bytes(diagnosis, kept->bytes),
 		lines);
