@@ -318,8 +318,8 @@ const struct view view_list[] = {
 		.reads = "host: between CUDA calls; calls: in those that wait for nothing; copy "
 			 "calls: the same, in those that copy; waited before: launch latency, gaps "
 			 "and waits of GPU work before it begins; gain: time saved at most if the "
-			 "GPU work of the row took no time; slack: how much longer it could take "
-			 "without a later end of the run",
+			 "GPU work and the CUDA calls of the row took no time; slack: how much "
+			 "longer it could take without a later end of the run",
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,

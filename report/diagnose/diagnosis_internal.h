@@ -58,7 +58,7 @@ struct blocking_call {
 	uint64_t begin_ns, end_ns;
 	uint32_t tid, owner, name;
 	uint32_t stack; /* 0: none */
-	bool copies;    /* it copies, and returns after the copy ended */
+	bool copies;    /* it copies, and waits for the copy, or before it for its stream */
 	bool reads;     /* it reads a value of a tensor (blocking_find_reads) */
 	/* it is the synchronisation that follows a copy, and counts as one call with it */
 	bool of_copy;
@@ -346,8 +346,10 @@ void diagnose_advise_on_blocked(struct diagnosis *diagnosis, const struct occurr
 bool diagnose_reads_value(const struct diagnosis *diagnosis, uint32_t node);
 /* The rule about calls in which the host is blocked (blocking_rule.c). */
 void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding);
-/* Adds GPU work, or a call, to the calls that block their threads. */
-void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
+/* Adds GPU work, or a call, to the calls that block their threads. `stream_end_ns`: the end of the
+ * work before it on its stream, or 0. */
+void blocking_add_work(
+	struct diagnosis *diagnosis, const struct activity *work, uint64_t stream_end_ns);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
 /* Finds which of the calls read values of tensors, by their operators and Python frames. */
 void blocking_find_reads(struct diagnosis *diagnosis);

@@ -17,11 +17,11 @@
 
 #define GAPS_MAX 8192u /* the longest gaps are read one by one; all others are shorter */
 
-/* The last GPU operation of a CUDA stream, if it was a device-to-device copy. */
-struct last_copy {
-	uint64_t begin_ns, duration_ns, bytes;
+/* The last GPU operation of a CUDA stream. */
+struct last_work {
+	uint64_t begin_ns, end_ns, duration_ns, bytes;
 	uint32_t owner;
-	bool is_copy;
+	bool is_copy; /* from device to device, in some range */
 };
 
 /* What the name of a call says about it, or-ed. */
@@ -30,7 +30,7 @@ enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_
 struct facts_pass {
 	struct diagnosis *diagnosis;
 	struct stream_table streams;
-	struct last_copy *last; /* by number of the stream in `streams` */
+	struct last_work *last; /* by number of the stream in `streams` */
 	size_t last_room;
 	uint8_t *category; /* by node */
 	/* by string id of the name: enum call_class; 0: not classified yet */
@@ -267,7 +267,7 @@ static void facts_add_copy(struct facts_pass *pass, const struct activity *copy)
 }
 
 static void facts_add_kernel(
-	struct facts_pass *pass, const struct activity *kernel, const struct last_copy *before)
+	struct facts_pass *pass, const struct activity *kernel, const struct last_work *before)
 {
 	struct diagnose_facts *facts = &pass->diagnosis->facts;
 	const struct tree *tree = pass->diagnosis->profile->tree;
@@ -296,18 +296,19 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 {
 	const uint32_t stream_index = stream_table_number(
 		&pass->streams, work->device, work->stream);
-	struct last_copy *last;
+	struct last_work *last;
 
 	ARRAY_GROW(pass->last, pass->last_room, (size_t)stream_index + 1);
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;
-	blocking_add_work(pass->diagnosis, work);
+	blocking_add_work(pass->diagnosis, work, last->end_ns);
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
 	if (work->kind == ACTIVITY_KERNEL)
 		facts_add_kernel(pass, work, last);
-	*last = (struct last_copy){ .begin_ns = work->begin_ns,
+	*last = (struct last_work){ .begin_ns = work->begin_ns,
+		.end_ns = max_u64(last->end_ns, work->end_ns),
 		.duration_ns = work->duration_ns,
 		.bytes = work->bytes,
 		.owner = work->owner,

@@ -123,6 +123,19 @@ def the_critical_path_is_within_the_run(views):
         assert len(streams) > 1 or sum(row["path_wait_ns"] for row in rows) <= sum(idle) + outside, (views.trace, rows)
 
 
+def a_part_gains_no_more_than_the_whole(views):
+    """What the run gains without all kernels is no less than what it gains without one of them."""
+    whole = {row["name"]: row["gain_ns"] for row in views.rows("critical-path", "part") if row.get("gain_ns") is not None}
+    communication = {row["id"] for row in views.rows("categories", "category", name="communication")}
+    communicates = {row["name"] for row in views.all["categories"]["rows"] if row.get("parent") in communication}
+    for row in views.rows("critical-path", "work"):
+        part = "communication" if row["name"] in communicates else "memsets" if row["name"].startswith("memset") else "copies" if row["name"].startswith("memcpy") else "kernels"
+        assert (row.get("gain_ns") or 0) <= whole.get(part, 0), (views.trace, part, row, whole)
+    for total in views.rows("critical-path", "path") if len(views.capture["processes"]) == 1 else ():
+        for row in views.rows("critical-path", "part", "place", "work"):
+            assert (row.get("gain_ns") or 0) <= total["gain_ns"] <= total["path_ns"], (views.trace, row, total)
+
+
 def findings_on_idle_time_are_idle_time(views):
     """A finding about a class of the verdict has its time in the steps, or that of the view `idle` in the GPU span."""
     causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "host-bound", "launch latency"),
@@ -209,7 +222,7 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
     a_latency_is_divided_by_what_the_work_waited_for,
     gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
-    idle_shows_the_figures_of_findings, steps_have_the_idle_time_of_the_view_idle,
+    a_part_gains_no_more_than_the_whole, idle_shows_the_figures_of_findings, steps_have_the_idle_time_of_the_view_idle,
     no_share_exceeds_the_whole)
 
 

@@ -52,16 +52,19 @@ static void kernel(
 	program->work[program->count++].end = start + length;
 }
 
-static void copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at,
+static struct trace_copy *copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at,
 	uint64_t start, uint64_t length)
 {
-	build_copy(program->builder, 1, at, TRACE_COPY, ++program->correlation, 4096);
+	struct trace_copy *call = build_copy(
+		program->builder, 1, at, TRACE_COPY, ++program->correlation, 4096);
+
 	program->work[program->count].correlation = program->correlation;
 	program->work[program->count].bytes = 4096;
 	program->work[program->count].copy_kind = kind;
 	program->work[program->count].memory_kind = memory;
 	program->work[program->count].start = start;
 	program->work[program->count++].end = start + length;
+	return call;
 }
 
 /* What the GPU did reaches the trace at its end. */
@@ -978,6 +981,36 @@ static struct trace_builder *blocked_by_item_and_more(void)
 	return blocked_twice("aten::item", 52 * US, "check", 500);
 }
 
+/* Rounds of a kernel, a copy whose call of 65 us cannot feed it before the kernel is over, and a
+ * kernel that is launched long after that. The GPU is idle for 49 us behind the copy, and for 30 us
+ * behind the second kernel. */
+static struct trace_builder *copies_behind_kernels(uint32_t memory)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 10 * US + i * 200 * US;
+
+		kernel(&program, names[i % 5], at, at + 2 * US, 60 * US);
+		copy(&program, TRACE_COPY_HTOD, memory, at + 70 * US, at + 63 * US, 10 * US)
+			->call.duration = 65 * US;
+		kernel(&program, names[i % 5], at + 120 * US, at + 122 * US, 50 * US);
+	}
+	build_pop(program.builder, 1, 3 * MS);
+	return program_end(&program, 4 * MS);
+}
+
+static struct trace_builder *pageable_behind_kernels(void)
+{
+	return copies_behind_kernels(TRACE_MEMORY_PAGEABLE);
+}
+
+static struct trace_builder *pinned_behind_kernels(void)
+{
+	return copies_behind_kernels(TRACE_MEMORY_PINNED);
+}
+
 /* Two hundred of one kernel at one place; which take longer is `length`'s matter. Of those with a
  * grid of 0 the trace does not know it, and without launches it has the work alone. */
 static struct trace_builder *spread_of(
@@ -1337,6 +1370,10 @@ static const struct rule_case {
 	{ blocked_again_at_once, "blocking-calls", "finding",
 		"One call path alone saves little (all, each alone: 21.00 us)." },
 	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
+	{ pageable_behind_kernels, "blocking-calls", "finding", "634000,,upper bound,10" },
+	{ pageable_behind_kernels, "blocking-calls", "finding",
+		"in calls that wait for a copy, or before it for its stream: 10 calls, 650.00 us" },
+	{ pinned_behind_kernels, "blocking-calls", "clear", "" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
 	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },
@@ -1508,7 +1545,8 @@ START_TEST(the_place_of_a_cost_in_steps_is_in_steps)
 		communication_before_steps(), "diagnose trace.bin --ascii");
 
 	ck_assert_msg(
-		strstr(run.out, "2.0 % of the steady-state steps) of run time, and 4.00 ms of GPU time") &&
+		strstr(run.out,
+			"2.0 % of the steady-state steps) of run time, and 4.00 ms of GPU time") &&
 			strstr(run.out, "  where       ProfilerStep#* / reduce; 100 % of it\n"),
 		"%.2000s", run.out);
 }
