@@ -649,5 +649,8 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 		report_blocked(diagnosis, finding, sums);
 	else if (diagnose_is_share(sums->together_ns, bound->whole_ns, LIMIT_TOGETHER))
 		report_together(diagnosis, finding, sums);
+	else
+		finding_set_small(
+			finding, sums->together_ns, bound->whole_ns, run_bound_time_name(bound));
 	free_blocked(sums);
 }

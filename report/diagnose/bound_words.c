@@ -539,6 +539,18 @@ static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bo
 		say_bound(diagnosis, bound, text);
 }
 
+/* Adds for how long the first operation waited after its launch, if that is much of the run. */
+static void list_first_wait(struct diagnosis *diagnosis, struct finding *text)
+{
+	const struct first_wait_fact *wait = &diagnosis->facts.first_wait;
+
+	if (diagnose_is_share(wait->ns, diagnosis->facts.run_ns, LIMIT_WORTH))
+		add_evidence(text,
+			"; before that, the first operation waits for %s after its launch, most "
+			"likely for work from before the trace began",
+			diagnose_time(diagnosis, wait->ns));
+}
+
 void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, const struct finding *own, struct finding *text)
 {
@@ -572,6 +584,7 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 		list_categories(diagnosis, text);
 	list_path(diagnosis, bound, text);
 	diagnose_list_startup(diagnosis, text);
+	list_first_wait(diagnosis, text);
 	if ((shown == BOUND_COMPUTE) && !*text->next)
 		bound_kernels_advise(diagnosis, text);
 	else if (is_wait(shown))

@@ -506,6 +506,17 @@ static struct finding *finding_of_class(struct finding *findings, enum bound cla
 	return NULL;
 }
 
+/* Sets what waits of launched work have of the critical path, where the GPU is hardly idle in them:
+ * it ran work of other streams. */
+static void note_path_waits(
+	const struct run_bound *bound, struct finding *finding, enum path_kind kind)
+{
+	if (finding && finding->state == FINDING_CLEAR &&
+		bound->path_of_kind[kind] > finding->impact_ns)
+		finding_set_small(
+			finding, bound->path_of_kind[kind], bound->path_ns, PATH_TIME_NAME);
+}
+
 /* Sets what a class costs that the verdict lists, and whose rule found nothing. */
 static void note_small_classes(struct diagnosis *diagnosis, struct finding *findings)
 {
@@ -517,14 +528,14 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 		const struct finding *other = finding_of_class(findings, partner);
 
 		if (!finding || finding->state != FINDING_CLEAR ||
-			!run_bound_is_percent(run_bound_ns(bound, class), bound->whole_ns, 1) ||
 			(other && (other->state != FINDING_CLEAR ||
 					  bound->ns[partner] > bound->ns[class])))
 			continue;
-		finding->impact_ns = run_bound_ns(bound, class);
-		finding->whole_ns = bound->whole_ns;
-		finding->whole_name = run_bound_time_name(bound);
+		finding_set_small(finding, run_bound_ns(bound, class), bound->whole_ns,
+			run_bound_time_name(bound));
 	}
+	note_path_waits(bound, finding_of_class(findings, BOUND_EVENT), PATH_EVENT);
+	note_path_waits(bound, finding_of_class(findings, BOUND_UNEXPLAINED), PATH_UNEXPLAINED);
 }
 
 /* Returns the smallest gain of a finding that is 1 % of the run or more. */
@@ -548,7 +559,9 @@ static void report_larger_classes(struct diagnosis *diagnosis, struct finding *f
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		struct finding again = { .rule = findings[i].rule, .diagnosis = diagnosis };
 
-		if (findings[i].state != FINDING_CLEAR || findings[i].impact_ns <= least_ns)
+		if (findings[i].state != FINDING_CLEAR || findings[i].impact_ns <= least_ns ||
+			!diagnose_is_share(
+				findings[i].impact_ns, impact_base(&findings[i]), LIMIT_MINOR))
 			continue;
 		run_rule(diagnosis, &again);
 		if (again.state == FINDING_FOUND)

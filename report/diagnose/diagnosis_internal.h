@@ -87,6 +87,12 @@ struct first_call_gaps {
 	struct first_call longest[FIRST_CALLS_LISTED];
 };
 
+/* For how long the first operation of a GPU waited after its launch (first_wait.h). */
+struct first_wait_fact {
+	uint64_t ns, at_ns, stream; /* ns 0: none waited */
+	uint32_t node, stack;       /* of its launch */
+};
+
 #define CLOCK_PARTS_MAX 64u
 
 /* One kernel at one node whose instances differ in duration, and the relative durations of all
@@ -172,6 +178,7 @@ struct diagnose_facts {
 	char host_call[128];
 	uint64_t waiting_stream;
 	uint32_t waiting_stack; /* call stack of the launch of the work that waited; 0: none */
+	struct first_wait_fact first_wait; /* the longest of those of all GPUs */
 	/* of event_gaps: by what the work waits for */
 	uint64_t event_ns[GAP_EVENT_COUNT];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
@@ -293,6 +300,10 @@ void finding_set_class_place_of(struct diagnosis *diagnosis, struct finding *fin
  * path is not known. */
 void finding_set_gain(struct diagnosis *diagnosis, struct finding *finding, double left,
 	bool (*selects)(const struct path_node *work, void *context), void *context);
+/* Sets what a rule has measured that is below its threshold, if that is LIMIT_SHOWN of `whole_ns` or
+ * more: a finding that is clear shows it. */
+void finding_set_small(
+	struct finding *finding, uint64_t ns, uint64_t whole_ns, const char *whole_name);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 

@@ -458,11 +458,27 @@ static void facts_add_idle_node(
 	facts->launch_idle_of_node[row->node] += idle_ns;
 }
 
+/* Keeps the longest wait of a GPU's first operation. */
+static void note_first_wait(struct diagnose_facts *facts, const struct row *row)
+{
+	const uint64_t ns = computed_row_number(row, "unknown_ns");
+
+	if (ns <= facts->first_wait.ns)
+		return;
+	facts->first_wait = (struct first_wait_fact){ .ns = ns,
+		.at_ns = computed_row_number(row, "start_ns"),
+		.stream = computed_row_number(row, "stream"),
+		.node = row->node,
+		.stack = row->of.computed->launch_stack };
+}
+
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
 	unsigned cause = 0;
 
+	if (computed_row_is(row, "kind", "before"))
+		note_first_wait(facts, row);
 	if (computed_row_is(row, "cause", IDLE_HOST_NAME))
 		cause = GAP_LAUNCH;
 	while (cause < GAP_CAUSE_COUNT && !computed_row_is(row, "cause", IDLE_HOST_NAME) &&

@@ -512,6 +512,35 @@ static bool are_for_events(const struct diagnosis *diagnosis)
 	       diagnosis->facts.waiting_gaps.total_ns / 2;
 }
 
+/* Notes that the first operation waited long after its launch. That is before the GPU span, and the
+ * GPU may have worked meanwhile, so it is no idle time that could be gained. */
+static void note_first_wait(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct first_wait_fact *wait = &diagnosis->facts.first_wait;
+
+	if (!diagnose_is_share(wait->ns, diagnosis->facts.run_ns, LIMIT_WORTH))
+		return;
+	finding->state = FINDING_NOTE;
+	finding->confidence = CONFIDENCE_LOW;
+	finding->node = wait->node;
+	finding->stack = wait->stack;
+	finding->count = 1;
+	SET_TEXT(finding->sentence,
+		"The first GPU operation began %s after its launch, most likely because the GPU "
+		"had work from before the trace began.",
+		diagnose_time(diagnosis, wait->ns));
+	SET_TEXT(finding->evidence,
+		"launched at %s on stream %llu, begun at %s; the wait is %s of the run, and before "
+		"the GPU span: no share of that has it",
+		diagnose_time(diagnosis, wait->at_ns), (unsigned long long)wait->stream,
+		diagnose_time(diagnosis, wait->at_ns + wait->ns),
+		diagnose_share(diagnosis, wait->ns, diagnosis->facts.run_ns));
+	SET_TEXT(finding->reason, "the trace does not show what the GPU did before");
+	SET_TEXT(finding->next,
+		"Begin the recording earlier, or synchronise before it begins, to see whether the "
+		"GPU works or is idle in that time.");
+}
+
 void diagnose_event_wait(struct diagnosis *diagnosis, struct finding *finding)
 {
 	SET_TEXT(finding->view, "idle");
@@ -536,4 +565,6 @@ void diagnose_unexplained_wait(struct diagnosis *diagnosis, struct finding *find
 		report_concurrent_process(diagnosis, finding, other, much);
 	else if (much)
 		report_held_work(diagnosis, finding);
+	else
+		note_first_wait(diagnosis, finding);
 }

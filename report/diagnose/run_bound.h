@@ -71,6 +71,9 @@ enum bound {
 };
 #define BOUND_CLASSES BOUND_NOTHING /* classes of time; the later ones are verdicts only */
 
+/* What path_ns is the time of, for text. */
+#define PATH_TIME_NAME "the critical path"
+
 struct run_bound {
 	uint64_t ns[BOUND_CLASSES]; /* by class; their sum is whole_ns */
 	/* Of that, time in steps before the first GPU operation of a GPU and after the last. That

@@ -177,7 +177,27 @@ def a_class_of_the_verdict_is_found_or_below_the_threshold(folder):
     # below the threshold of its rule, but larger than the finding tensor-cores-unused
     assert row["kind"] == "finding" and 0.093 < row["impact_share"] < 0.095, row
     assert "\n2. launch-bound: up to 98.79" in report("diagnose", trace, "--width", "300")
-    assert "below threshold steady-allocation 408.00" in report("diagnose", named("event_sync_multi_stream"), "--width", "300")
+    below = re.search("(?m)^below threshold (.*)", report("diagnose", named("event_sync_multi_stream"), "--width", "300"))
+    assert below and "steady-allocation 408.00" in below[1], below
+
+
+@case
+def what_is_measured_below_a_threshold_is_shown(folder):
+    """A wait on the critical path in which the GPU runs other work is no idle time, but it is not nothing."""
+    seen = 0
+    for trace in traces():
+        rows = {row["name"]: row for row in rows_of(trace) if row["kind"] == "clear"}
+        path = json.loads(report("critical-path", trace, "-f", "json"))["rows"]
+        kind = "steady" if any(row["kind"] == "steady" for row in path) else "path"
+        part = "steady part" if kind == "steady" else "part"
+        whole = sum(row["path_ns"] for row in path if row["kind"] == kind)
+        for name, rule in ("event wait", "event-wait"), ("unexplained wait", "unexplained-wait"):
+            ns = sum(row["path_ns"] for row in path if row["kind"] == part and row["name"] == name)
+            if rule in rows and ns >= whole / 1000 and rows[rule].get("same_idle_as") is None:
+                assert rows[rule]["impact_ns"] >= ns, (trace, rows[rule], ns, whole)
+                seen += ns > 10_000_000
+    assert seen >= 1
+    assert "unexplained-wait 13.13 ms (2.8 % of the critical path)" in report("diagnose", named("trace_diff~control"), "--width", "300")
 
 
 @case

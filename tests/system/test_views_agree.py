@@ -75,6 +75,16 @@ def the_queue_splits_gaps_where_idle_does(views):
         assert least <= figure <= least + by_cause.get("copy calls", 0), (views.trace, causes, least, figure, by_cause)
 
 
+def the_queue_names_the_stream_that_waited(views):
+    """The stream whose wait a finding names has that wait after a launch in the view `queue`, which a verdict about waits names."""
+    for row in views.rows("diagnose", "finding"):
+        said = re.search(r"the longest ([0-9.]+) (ms|s), at [^,]*, on stream ([0-9]+)", row.get("evidence") or "")
+        if said:
+            longest_ns = float(said[1]) * {"ms": 1e6, "s": 1e9}[said[2]]
+            waited = [stream["queue_asked_ns"] for stream in views.rows("queue", "stream", stream=int(said[3]))]
+            assert waited and max(waited) >= 0.999 * longest_ns, (views.trace, row["evidence"], waited)
+
+
 def gpu_time_is_the_same_by_every_key(views):
     whole = views.totals["gpu_sum_ns"]
     views.same("roots", sum(row.get("gpu_total_ns") or 0 for row in views.rows("tree", depth=0)), whole)
@@ -220,7 +230,7 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 
 
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
-    a_latency_is_divided_by_what_the_work_waited_for,
+    a_latency_is_divided_by_what_the_work_waited_for, the_queue_names_the_stream_that_waited,
     gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
     a_part_gains_no_more_than_the_whole, idle_shows_the_figures_of_findings, steps_have_the_idle_time_of_the_view_idle,
     no_share_exceeds_the_whole)

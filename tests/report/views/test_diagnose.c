@@ -102,6 +102,19 @@ static struct trace_builder *healthy(void)
 	return program_end(&program, 1200 * US);
 }
 
+/* The same, but the first begins 5 ms after its launch: the GPU had other work. */
+static struct trace_builder *late_at_first(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 100; i++)
+		kernel(&program, names[i % 5], 1000 + i * 1000, 5 * MS + 1000 + i * 10 * US,
+			10 * US);
+	build_pop(program.builder, 1, 6 * MS);
+	return program_end(&program, 7 * MS);
+}
+
 /* `count` kernels of `length`, launched one each `period`, which begin 1 us later. */
 static struct trace_builder *regular(
 	unsigned count, uint64_t period, uint64_t length, unsigned kinds)
@@ -1370,6 +1383,12 @@ static const struct rule_case {
 	{ blocked_again_at_once, "blocking-calls", "finding",
 		"One call path alone saves little (all, each alone: 21.00 us)." },
 	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
+	{ late_at_first, "unexplained-wait", "note",
+		"The first GPU operation began 5.00 ms after its launch" },
+	{ late_at_first, "unexplained-wait", "note", "launched at 1.00 us on stream 0" },
+	{ late_at_first, "compute", "verdict",
+		"before that, the first operation waits for 5.00 ms after its launch" },
+	{ healthy, "unexplained-wait", "clear", "" },
 	{ pageable_behind_kernels, "blocking-calls", "finding", "634000,,upper bound,10" },
 	{ pageable_behind_kernels, "blocking-calls", "finding",
 		"in calls that wait for a copy, or before it for its stream: 10 calls, 650.00 us" },
