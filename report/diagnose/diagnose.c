@@ -332,6 +332,7 @@ static void add_finding_row(
 
 	computed->row.tree = finding->diagnosis->profile->tree;
 	computed->launch_stack = finding->stack;
+	computed->is_second_place = finding->is_second_place;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
 	if (*finding->reason && finding->state != FINDING_CLEAR)
 		computed_row_set_string(computed, "why", finding->reason);

@@ -103,6 +103,11 @@ def the_place_of_a_finding_is_the_one_with_the_largest_sum(folder):
     row = [row for row in rows_of(named("gaunernst_bert-small")) if row["name"] == "launch-bound"][0]
     assert 0.2 < row["share"] < 0.3 and "71.7 % of this time is below BertLayer.*." in row["finding"], row
     assert "The largest part (21 %)" in " ".join(report(named("gaunernst_bert-small")).split())
+    # by hand: the step has 3.07 ms of idle time, 2.89 ms of it before the first kernel and after the last
+    row = [row for row in rows_of(named("cuda_event_sync~event_sync")) if row["name"] == "host-bound"][0]
+    assert row["share"] < 0.05 and "The largest part (94.2 %) is in no call path" in row["finding"], row
+    screen = " ".join(report(named("cuda_event_sync~event_sync")).split())
+    assert "Of the call paths, the largest part (3 %) is in `ProfilerStep#*`" in screen and " The largest part (3 %)" not in screen, screen
 
 
 @case
