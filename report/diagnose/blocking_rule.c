@@ -650,7 +650,7 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 	else if (diagnose_is_share(sums->together_ns, bound->whole_ns, LIMIT_TOGETHER))
 		report_together(diagnosis, finding, sums);
 	else
-		finding_set_small(
-			finding, sums->together_ns, bound->whole_ns, run_bound_time_name(bound));
+		finding_set_small(finding, sums->credit_ns, LIMIT_WORTH, bound->whole_ns,
+			run_bound_time_name(bound));
 	free_blocked(sums);
 }

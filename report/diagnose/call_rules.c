@@ -151,7 +151,8 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 	if (facts->operations)
 		gain_ns = min_u64(gain_ns, starved_by_queries(diagnosis, calls));
 	if (!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE)) {
-		finding_set_small(finding, gain_ns, facts->steady_ns, steady_name(diagnosis));
+		finding_set_small(
+			finding, gain_ns, LIMIT_LITTLE, facts->steady_ns, steady_name(diagnosis));
 		return;
 	}
 	report_steady_calls(diagnosis, finding, calls);
@@ -279,8 +280,8 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
 		note_blocking_copies(diagnosis, finding);
 		if (finding->state == FINDING_CLEAR)
-			finding_set_small(
-				finding, copies->total_ns, facts->span_ns, "the GPU span");
+			finding_set_small(finding, copies->total_ns, LIMIT_LITTLE, facts->span_ns,
+				"the GPU span");
 		return;
 	}
 	finding_set_found(finding, CONFIDENCE_HIGH);
@@ -332,7 +333,8 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 
 	if (copies->count < LIMIT_SUCCESSION ||
 		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
-		finding_set_small(finding, copies->total_ns, facts->span_ns, "the GPU span");
+		finding_set_small(
+			finding, copies->total_ns, LIMIT_LITTLE, facts->span_ns, "the GPU span");
 		return;
 	}
 	finding_set_found(finding, CONFIDENCE_MEDIUM);

@@ -80,7 +80,7 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		!diagnose_is_share(
 			tax, compiled.region_ns + compiled.lookup_ns, LIMIT_COMPILE_SHARE) ||
 		!diagnose_is_share(tax, wall, LIMIT_LITTLE)) {
-		finding_set_small(finding, tax, wall, "the run");
+		finding_set_small(finding, tax, LIMIT_LITTLE, wall, "the run");
 		return;
 	}
 	finding->state = hidden ? FINDING_NOTE : FINDING_FOUND;

@@ -507,6 +507,8 @@ static struct finding *finding_of_class(struct finding *findings, enum bound cla
 	return NULL;
 }
 
+#define ANY_SHARE 1001u /* thousandths */
+
 /* Sets what waits of launched work have of the critical path, where the GPU is hardly idle in them:
  * it ran work of other streams. */
 static void note_path_waits(
@@ -514,8 +516,8 @@ static void note_path_waits(
 {
 	if (finding && finding->state == FINDING_CLEAR &&
 		bound->path_of_kind[kind] > finding->impact_ns)
-		finding_set_small(
-			finding, bound->path_of_kind[kind], bound->path_ns, PATH_TIME_NAME);
+		finding_set_small(finding, bound->path_of_kind[kind], ANY_SHARE, bound->path_ns,
+			PATH_TIME_NAME);
 }
 
 /* Sets what a class costs that the verdict lists, and whose rule found nothing. */
@@ -532,7 +534,7 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 			(other && (other->state != FINDING_CLEAR ||
 					  bound->ns[partner] > bound->ns[class])))
 			continue;
-		finding_set_small(finding, run_bound_ns(bound, class), bound->whole_ns,
+		finding_set_small(finding, run_bound_ns(bound, class), ANY_SHARE, bound->whole_ns,
 			run_bound_time_name(bound));
 	}
 	note_path_waits(bound, finding_of_class(findings, BOUND_EVENT), PATH_EVENT);

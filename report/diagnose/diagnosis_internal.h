@@ -300,10 +300,10 @@ void finding_set_class_place_of(struct diagnosis *diagnosis, struct finding *fin
  * path is not known. */
 void finding_set_gain(struct diagnosis *diagnosis, struct finding *finding, double left,
 	bool (*selects)(const struct path_node *work, void *context), void *context);
-/* Sets what a rule has measured that is below its threshold, if that is LIMIT_SHOWN of `whole_ns`
- * or more: a finding that is clear shows it. */
-void finding_set_small(
-	struct finding *finding, uint64_t ns, uint64_t whole_ns, const char *whole_name);
+/* Sets what a rule has measured: LIMIT_SHOWN of `whole_ns` or more, and less than its threshold of
+ * `per_mille` thousandths. A finding that is clear shows it. */
+void finding_set_small(struct finding *finding, uint64_t ns, uint64_t per_mille, uint64_t whole_ns,
+	const char *whole_name);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 

@@ -275,6 +275,66 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding)
 		report_late_host(diagnosis, finding, &idle, true);
 }
 
+/* Returns the outermost operator around a node, or the node itself. */
+static uint32_t outer_operator(const struct tree *tree, uint32_t node)
+{
+	uint32_t found = node;
+
+	for (; node; node = tree->nodes[node].parent)
+		found = tree->nodes[node].kind == NODE_OP ? node : found;
+	return found;
+}
+
+#define WAITERS_LISTED 3u
+
+/* Sums the idle time behind waits in what the finding's cost is of, the steps or the GPU span, by
+ * the name of the outermost operator. The caller frees the result. */
+static uint64_t *idle_of_waiters(
+	struct diagnosis *diagnosis, const struct finding *finding, size_t *names)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const struct occurrences *gaps = &diagnosis->facts.sync_gaps;
+	const bool of_steps = finding->whole_ns == bound->whole_ns && bound->node_ns[BOUND_SYNC];
+	const size_t room = of_steps ? bound->nodes : gaps->room;
+	uint64_t *ns = NULL;
+
+	*names = 0;
+	for (uint32_t id = 1; id < room && id < tree->count; id++) {
+		const uint32_t name = tree->nodes[outer_operator(tree, id)].name;
+
+		ARRAY_GROW(ns, *names, (size_t)name + 1);
+		ns[name] += of_steps ? bound->node_ns[BOUND_SYNC][id] : gaps->of_node[id].total_ns;
+	}
+	return ns;
+}
+
+#define WAITERS_LISTED 3u
+
+/* Adds which operators the waits are in, if they are in several: a small one may be the wait that
+ * nobody knows of, as that of Tensor.item(). */
+static void list_waiters(struct diagnosis *diagnosis, struct finding *finding)
+{
+	size_t names;
+	uint64_t *ns = idle_of_waiters(diagnosis, finding, &names);
+
+	for (unsigned n = 0; n < WAITERS_LISTED; n++) {
+		const size_t used = strlen(finding->evidence);
+		uint32_t most = 0;
+
+		for (uint32_t name = 1; name < names; name++)
+			most = ns[name] > ns[most] ? name : most;
+		if (!names || !diagnose_is_share(ns[most], finding->impact_ns, LIMIT_MINOR) ||
+			(!n && run_bound_is_percent(ns[most], finding->impact_ns, 99)))
+			break;
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"%s%s %s", n ? ", " : "; it is idle after waits in ",
+			diagnose_name(diagnosis, most), diagnose_time(diagnosis, ns[most]));
+		ns[most] = 0;
+	}
+	free(ns);
+}
+
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -299,6 +359,7 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
 		*facts->blocked_by ? facts->blocked_by : "unnamed call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
+	list_waiters(diagnosis, finding);
 	diagnose_advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");

@@ -190,7 +190,7 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 		 diagnose_is_share(products.gain_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		report_products(diagnosis, finding, &products);
 	else
-		finding_set_small(
-			finding, products.gain_ns, diagnosis->facts.span_ns, "the GPU span");
+		finding_set_small(finding, products.gain_ns, LIMIT_WORTH, diagnosis->facts.span_ns,
+			"the GPU span");
 	free(products.name_ns);
 }
