@@ -352,8 +352,9 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding_set_class_place_of(diagnosis, finding, BOUND_SYNC, &facts->sync_gaps);
 	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->evidence,
-		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
+		"%s%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
 		"them",
+		finding->impact_ns != idle ? "in the whole trace " : "",
 		diagnose_time(diagnosis, idle),
 		diagnose_count(diagnosis, facts->cause_gaps[GAP_SYNC]),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
