@@ -93,6 +93,11 @@ struct first_wait_fact {
 	uint32_t node, stack;       /* of its launch */
 };
 
+/* A launch-bound gap or a launch latency, of the longest ones. */
+struct launch_gap {
+	uint64_t at_ns, length_ns;
+};
+
 #define CLOCK_PARTS_MAX 64u
 
 /* One kernel at one node whose instances differ in duration, and the relative durations of all
@@ -178,6 +183,8 @@ struct diagnose_facts {
 	char host_call[128];
 	uint64_t waiting_stream;
 	uint32_t waiting_stack; /* call stack of the launch of the work that waited; 0: none */
+	struct launch_gap *launch_gaps;
+	size_t launch_gap_count, launch_gap_room;
 	struct first_wait_fact first_wait; /* the longest of those of all GPUs */
 	/* of event_gaps: by what the work waits for */
 	uint64_t event_ns[GAP_EVENT_COUNT];

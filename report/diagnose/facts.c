@@ -427,6 +427,10 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 
 	note_longest_gap(diagnosis, row, cause, length);
 	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
+		*ARRAY_ADD(facts->launch_gaps, facts->launch_gap_room,
+			facts->launch_gap_count) = (struct launch_gap){ .at_ns = at,
+			.length_ns = length };
+	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
 		occurrences_add(length < LIMIT_LONG_GAP_NS ? &facts->launch_short
 				: before                   ? &facts->launch_long_before_steps
 							   : &facts->launch_long,
@@ -554,6 +558,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		free(all[i]->of_node);
 	blocking_free(facts);
 	free(facts->long_gaps);
+	free(facts->launch_gaps);
 	free(facts->gemm_copies);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);

@@ -153,6 +153,66 @@ static bool is_mostly_long(struct diagnosis *diagnosis, const struct launch_idle
 	return idle->longer->total_ns > idle->short_ns;
 }
 
+/* A wait after which the GPU has run dry takes this long or more; for so long afterwards, gaps are
+ * those of filling it again. */
+#define DRAINING_NS LIMIT_HELD_NS
+#define REFILL_NS 2000000u
+
+/* Returns the idle time of launch-bound gaps just after a call returns. */
+static uint64_t refill_ns(const struct diagnose_facts *facts, const struct blocking_call *call)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < facts->launch_gap_count; i++) {
+		const struct launch_gap *gap = &facts->launch_gaps[i];
+
+		if (gap->at_ns + gap->length_ns >= call->end_ns &&
+			gap->at_ns < call->end_ns + REFILL_NS)
+			ns += gap->length_ns;
+	}
+	return ns;
+}
+
+/* More such waits recur. */
+#define DRAINING_MAX 256u
+
+/* Returns the wait after which more than half of the idle time is. `idle_ns`: all of it. NULL: there
+ * is none, or it takes several. */
+static const struct blocking_call *only_refill(const struct diagnose_facts *facts, uint64_t idle_ns)
+{
+	unsigned examined = 0;
+
+	for (size_t i = 0; i < facts->blocking_count; i++) {
+		const struct blocking_call *call = &facts->blocking[i];
+
+		if (call->copies || call->end_ns - call->begin_ns < DRAINING_NS)
+			continue;
+		if (++examined > DRAINING_MAX)
+			return NULL;
+		if (refill_ns(facts, call) > idle_ns / 2)
+			return call;
+	}
+	return NULL;
+}
+
+/* Sets the advice where most of the idle time follows one wait: CUDA graphs are for gaps that
+ * recur. */
+static bool advise_on_refill(
+	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
+{
+	const struct blocking_call *call = only_refill(&diagnosis->facts, idle->ns);
+
+	if (!call)
+		return false;
+	SET_TEXT(finding->next,
+		"Remove one wait: %s of this idle time follow the call of %s that returns at %s. "
+		"By then the GPU has no work left, and the host has to get ahead of it again. This "
+		"happens once, so CUDA graphs would gain little.",
+		diagnose_time(diagnosis, refill_ns(&diagnosis->facts, call)),
+		diagnose_name(diagnosis, call->name), diagnose_time(diagnosis, call->end_ns));
+	return true;
+}
+
 static void advise_on_launches(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct program_traits traits = diagnose_traits(diagnosis);
@@ -247,7 +307,7 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 	if (is_long) {
 		host_activity_explain(diagnosis, finding);
 		advise_on_host(diagnosis, finding);
-	} else {
+	} else if (!advise_on_refill(diagnosis, finding, idle)) {
 		advise_on_launches(diagnosis, finding);
 	}
 	finding_trust_idle(diagnosis, finding);
@@ -311,8 +371,8 @@ static uint64_t *idle_of_waiters(
 
 #define WAITERS_LISTED 3u
 
-/* Adds which operators the waits are in, if they are in several: a small one may be the wait that
- * nobody knows of, as that of Tensor.item(). */
+/* Adds which operators the waits are in, if they are in several: a small one may be unexpected, as
+ * the wait of Tensor.item(). */
 static void list_waiters(struct diagnosis *diagnosis, struct finding *finding)
 {
 	size_t names;

@@ -944,6 +944,41 @@ static struct trace_builder *waiting_in_two_operators(void)
 	return waiting_in_others(5);
 }
 
+/* Waits of 900 us for a kernel, each followed by 50 kernels of 2 us that are launched every 10 us. */
+static struct trace_builder *refills(unsigned count)
+{
+	struct program program = program_new();
+	const uint32_t api = build_name(program.builder, "cudaDeviceSynchronize");
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t at = 10 * US + i * 1510 * US;
+		struct trace_sync *sync;
+
+		kernel(&program, "k_a", at, at + 2 * US, 900 * US);
+		sync = build_record(program.builder, 1, TRACE_SYNC, sizeof *sync, at + 905 * US);
+		sync->call.duration = 900 * US;
+		sync->call.api = api;
+		sync->type = TRACE_SYNC_CONTEXT;
+		for (unsigned k = 0; k < 50; k++)
+			kernel(&program, names[k % 5], at + 910 * US + k * 10 * US,
+				at + 912 * US + k * 10 * US, 2 * US);
+		kernel(&program, "k_e", at + 1411 * US, at + 1412 * US, 90 * US);
+	}
+	build_pop(program.builder, 1, count * 1510 * US + 20 * US);
+	return program_end(&program, (count + 1) * 5 * MS);
+}
+
+static struct trace_builder *one_refill(void)
+{
+	return refills(1);
+}
+
+static struct trace_builder *many_refills(void)
+{
+	return refills(10);
+}
+
 static void wait_at(struct program *program, const char *range, uint64_t from, uint64_t to)
 {
 	const uint32_t api = build_name(program->builder, "cudaStreamSynchronize");
@@ -1374,6 +1409,10 @@ static const struct rule_case {
 	{ asking_at_first, "attribute-queries", "clear", "" },
 	{ waiting, "synchronisation", "finding", "cudaStreamSynchronize" },
 	{ waiting, "synchronisation", "finding", ".item()" },
+	{ one_refill, "launch-bound", "finding", "so CUDA graphs would gain little" },
+	{ one_refill, "launch-bound", "finding",
+		"cudaDeviceSynchronize that returns at 915.00 us" },
+	{ many_refills, "launch-bound", "finding", "more work per launch: CUDA graphs" },
 	/* 19 waits of 38 us are followed by a gap; one line names both operators */
 	{ waiting_in_two_operators, "synchronisation", "finding",
 		"it is idle after waits in aten::item 570.00 us, aten::to 152.00 us" },
