@@ -176,8 +176,8 @@ static uint64_t refill_ns(const struct diagnose_facts *facts, const struct block
 /* More such waits recur. */
 #define DRAINING_MAX 256u
 
-/* Returns the wait after which more than half of the idle time is. `idle_ns`: all of it. NULL: there
- * is none, or it takes several. */
+/* Returns the wait after which more than half of the idle time is. `idle_ns`: all of it. NULL:
+ * there is none, or it takes several. */
 static const struct blocking_call *only_refill(const struct diagnose_facts *facts, uint64_t idle_ns)
 {
 	unsigned examined = 0;
