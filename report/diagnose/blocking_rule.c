@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rule about a host that is blocked in calls which wait for the GPU: synchronising calls, and
- * copies that end before their call returns, such as those to pageable memory and Tensor.item().
+ * The rule about a host that is blocked in calls which wait for the GPU: synchronising calls,
+ * copies that end before their call returns, such as those to pageable memory and Tensor.item(),
+ * and copies from pageable memory that begin in their call after earlier work of their stream.
  *
  * A host that launches faster than the GPU runs is ahead of it. While the host is blocked, the GPU
  * runs what was launched, and later it is idle, where the host is too slow. So without a call, the
@@ -46,14 +47,25 @@ static void add_blocking_call(struct diagnose_facts *facts, const struct blockin
 	facts->blocking_ns += call->end_ns - call->begin_ns;
 }
 
-void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work)
+/* Returns true if the call of a copy waited for earlier work of its stream, which ended at
+ * `stream_end_ns`: the copy began late in its call, and then. */
+static bool waited_for_stream(const struct activity *copy, uint64_t stream_end_ns)
+{
+	return activity_host_memory(copy) != TRACE_MEMORY_PINNED &&
+	       copy->begin_ns < copy->call_end_ns &&
+	       stream_end_ns > copy->call_begin_ns + START_MAX_NS &&
+	       copy->begin_ns - min_u64(copy->begin_ns, stream_end_ns) <= START_MAX_NS;
+}
+
+void blocking_add_work(
+	struct diagnosis *diagnosis, const struct activity *work, uint64_t stream_end_ns)
 {
 	if (!work->has_call || !work->tid)
 		return;
 	if (work->kind == ACTIVITY_KERNEL)
 		launching_thread_of(&diagnosis->facts, work->tid, work->device)->kernels++;
 	if (work->kind == ACTIVITY_COPY && !work->of_graph && !activity_copies_on_device(work) &&
-		work->end_ns <= work->call_end_ns &&
+		(work->end_ns <= work->call_end_ns || waited_for_stream(work, stream_end_ns)) &&
 		is_examined(diagnosis, work->step, work->call_begin_ns))
 		add_blocking_call(
 			&diagnosis->facts, &(struct blocking_call){ .begin_ns = work->call_begin_ns,
@@ -550,9 +562,9 @@ static void list_blocked(
 
 	find_work_meanwhile(diagnosis, sums);
 	SET_TEXT(finding->evidence,
-		"the host waits for %s of %s, the longest time %s (%s), at %s; copies that it "
-		"waits "
-		"for: %s, %s",
+		"the host waits for %s of %s, the longest time %s (%s), at %s; in calls that wait "
+		"for "
+		"a copy, or before it for its stream: %s, %s",
 		diagnose_time(diagnosis, sums->blocked_ns),
 		diagnose_time(diagnosis, diagnose_bound(diagnosis)->whole_ns),
 		diagnose_time(diagnosis, calls->longest_ns),
@@ -634,5 +646,8 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 		report_blocked(diagnosis, finding, sums);
 	else if (diagnose_is_share(sums->together_ns, bound->whole_ns, LIMIT_TOGETHER))
 		report_together(diagnosis, finding, sums);
+	else
+		finding_set_small(finding, sums->credit_ns, LIMIT_WORTH, bound->whole_ns,
+			run_bound_time_name(bound));
 	free_blocked(sums);
 }

@@ -105,6 +105,34 @@ static const char *shown_name(enum bound class)
 				     : bound_name(class);
 }
 
+/* Writes the share of the classes launch and host together, and of their parts, with the names and
+ * figures of the view `idle`. */
+static void list_launch_share(struct diagnosis *diagnosis, const struct run_bound *bound,
+	enum bound class, struct finding *text)
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} parts[] = { { "launch-bound", bound->launch_parts.launch_ns },
+		{ "host-bound", bound->launch_parts.host_ns },
+		{ "launch latency", bound->launch_parts.latency_ns },
+		{ "before the first operation or after the last", bound->launch_parts.ends_ns } };
+	const size_t count = sizeof parts / sizeof *parts;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < count; i++)
+		shown += diagnose_is_share(parts[i].ns, bound->whole_ns, LIMIT_SHOWN);
+	add_evidence(text, "%s %s", shown > 1 ? "launch-bound or host-bound" : shown_name(class),
+		diagnose_share(diagnosis, run_bound_ns(bound, class), bound->whole_ns));
+	if (shown < 2)
+		return;
+	for (size_t i = 0, listed = 0; i < count; i++)
+		if (diagnose_is_share(parts[i].ns, bound->whole_ns, LIMIT_SHOWN))
+			add_evidence(text, "%s%s %s", listed++ ? ", " : " (", parts[i].name,
+				diagnose_share(diagnosis, parts[i].ns, bound->whole_ns));
+	add_evidence(text, ")");
+}
+
 /* Writes the share of a class. Of two that are judged together: that of both, which the verdict
  * has, and then of each. */
 static void list_share(struct diagnosis *diagnosis, const struct run_bound *bound, enum bound class,
@@ -112,6 +140,10 @@ static void list_share(struct diagnosis *diagnosis, const struct run_bound *boun
 {
 	const uint64_t whole = bound->whole_ns;
 
+	if (class == BOUND_LAUNCH || class == BOUND_HOST) {
+		list_launch_share(diagnosis, bound, class, text);
+		return;
+	}
 	if (partner == BOUND_COUNT) {
 		add_evidence(text, "%s %s", shown_name(class),
 			diagnose_share(diagnosis, bound->ns[class], whole));
@@ -558,6 +590,32 @@ static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bo
 		say_bound(diagnosis, bound, own, text);
 }
 
+#define OTHERS_LISTED 50u /* thousandths of the GPU time in the steps */
+
+/* Adds how much of the GPU time in the steps is of work that was launched in no such step. */
+static void list_work_of_others(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	if (!diagnose_is_share(bound->gpu_of_others_ns, bound->gpu_ns, OTHERS_LISTED))
+		return;
+	add_evidence(text, "; of %s of GPU time in %s, %s (%s) were launched earlier",
+		diagnose_time(diagnosis, bound->gpu_ns), run_bound_time_name(bound),
+		diagnose_time(diagnosis, bound->gpu_of_others_ns),
+		diagnose_share(diagnosis, bound->gpu_of_others_ns, bound->gpu_ns));
+}
+
+/* Adds for how long the first operation waited after its launch, if that is much of the run. */
+static void list_first_wait(struct diagnosis *diagnosis, struct finding *text)
+{
+	const struct first_wait_fact *wait = &diagnosis->facts.first_wait;
+
+	if (diagnose_is_share(wait->ns, diagnosis->facts.run_ns, LIMIT_WORTH))
+		add_evidence(text,
+			"; before that, the first operation waits for %s after its launch, most "
+			"likely for work from before the trace began",
+			diagnose_time(diagnosis, wait->ns));
+}
+
 void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, const struct finding *own, struct finding *text)
 {
@@ -589,8 +647,10 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 	list_shares(diagnosis, bound, text);
 	if (shown == BOUND_COMPUTE)
 		list_categories(diagnosis, text);
+	list_work_of_others(diagnosis, bound, text);
 	list_path(diagnosis, bound, text);
 	diagnose_list_startup(diagnosis, text);
+	list_first_wait(diagnosis, text);
 	if ((shown == BOUND_COMPUTE) && !*text->next)
 		bound_kernels_advise(diagnosis, text);
 	else if (is_wait(shown))

@@ -28,6 +28,13 @@ void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *fin
 			  "span counts as steady state, without the longest call");
 }
 
+/* Returns what facts.steady_ns is the time of, for text. */
+static const char *steady_name(const struct diagnosis *diagnosis)
+{
+	return diagnosis->facts.has_steps ? "the steady-state steps"
+					  : "the last three quarters of the GPU span";
+}
+
 /* Returns the time of calls that recur. Without steps the longest call may be late start-up, and is
  * subtracted. */
 static uint64_t recurring_ns(const struct diagnosis *diagnosis, const struct occurrences *calls)
@@ -143,8 +150,11 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 		return;
 	if (facts->operations)
 		gain_ns = min_u64(gain_ns, starved_by_queries(diagnosis, calls));
-	if (!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE))
+	if (!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE)) {
+		finding_set_small(
+			finding, gain_ns, LIMIT_LITTLE, facts->steady_ns, steady_name(diagnosis));
 		return;
+	}
 	report_steady_calls(diagnosis, finding, calls);
 	finding->impact_ns = gain_ns;
 	SET_TEXT(finding->sentence, "Libraries repeat planning work: attribute, occupancy and "
@@ -269,6 +279,9 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 	if (copies->count < LIMIT_CALLS_FEW ||
 		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
 		note_blocking_copies(diagnosis, finding);
+		if (finding->state == FINDING_CLEAR)
+			finding_set_small(finding, copies->total_ns, LIMIT_LITTLE, facts->span_ns,
+				"the GPU span");
 		return;
 	}
 	finding_set_found(finding, CONFIDENCE_HIGH);
@@ -319,8 +332,11 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 	const struct occurrences *copies = &facts->before_gemm;
 
 	if (copies->count < LIMIT_SUCCESSION ||
-		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
+		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
+		finding_set_small(
+			finding, copies->total_ns, LIMIT_LITTLE, facts->span_ns, "the GPU span");
 		return;
+	}
 	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason, "same stream and operator, directly one after the other; the "
 				  "trace does not show what the copy is for");

@@ -79,8 +79,10 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 	if (!calls ||
 		!diagnose_is_share(
 			tax, compiled.region_ns + compiled.lookup_ns, LIMIT_COMPILE_SHARE) ||
-		!diagnose_is_share(tax, wall, LIMIT_LITTLE))
+		!diagnose_is_share(tax, wall, LIMIT_LITTLE)) {
+		finding_set_small(finding, tax, LIMIT_LITTLE, wall, "the run");
 		return;
+	}
 	finding->state = hidden ? FINDING_NOTE : FINDING_FOUND;
 	finding->confidence = diagnose_is_share(diagnosis->facts.idle_ns, diagnosis->facts.span_ns,
 				      LIMIT_LAUNCH_IDLE)

@@ -150,6 +150,17 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 	return true;
 }
 
+void finding_set_small(struct finding *finding, uint64_t ns, uint64_t per_mille, uint64_t whole_ns,
+	const char *whole_name)
+{
+	if (!diagnose_is_share(ns, whole_ns, LIMIT_SHOWN) ||
+		diagnose_is_share(ns, whole_ns, per_mille))
+		return;
+	finding->impact_ns = ns;
+	finding->whole_ns = whole_ns;
+	finding->whole_name = whole_name;
+}
+
 void finding_set_unchecked(struct finding *finding, const char *what)
 {
 	finding->state = FINDING_UNCHECKED;

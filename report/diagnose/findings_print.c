@@ -267,8 +267,8 @@ static void put_rules_in_others(const struct style *style, const struct row *row
 	free(paragraph.built.text);
 }
 
-/* Prints the names of the rules that found nothing in one line: those whose class of the verdict
- * has some time, with that, or the others. */
+/* Prints the names of the rules that found nothing in one line: those that have measured some time,
+ * with that, or the others. */
 static void put_clear_rules(const struct style *style, const struct row *rows, size_t count,
 	bool with_cost, const char *title)
 {
@@ -287,8 +287,11 @@ static void put_clear_rules(const struct style *style, const struct row *rows, s
 			continue;
 		paragraph_add(&paragraph, " ");
 		paragraph_value(&paragraph, UNIT_TIME, cost_ns);
-		paragraph_add(&paragraph, " (%.1f %%)",
-			100 * computed_row_real(&rows[i], "impact_share"));
+		paragraph_add(&paragraph, " (%.1f %%%s)",
+			100 * computed_row_real(&rows[i], "impact_share"),
+			computed_row_is(&rows[i], "impact_of", PATH_TIME_NAME)
+				? " of " PATH_TIME_NAME
+				: "");
 	}
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, title);

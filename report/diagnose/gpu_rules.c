@@ -252,8 +252,10 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 
 	if (tiny->count < LIMIT_TINY_COUNT ||
 		!diagnose_is_share(tiny->count, facts->own_launches, LIMIT_TINY_SHARE) ||
-		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH))
+		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH)) {
+		finding_set_small(finding, impact, LIMIT_WORTH, facts->span_ns, "the GPU span");
 		return;
+	}
 	finding_set_found(finding, impact == saved ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->sentence,
 		"%s of %s run for less than %s each, about the cost of a launch.",
@@ -470,6 +472,9 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 		   diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) &&
 		   diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH)) {
 		report_small_grids(diagnosis, finding, &starved);
+	} else {
+		finding_set_small(finding, starved.lost_ns, LIMIT_WORTH, diagnosis->facts.span_ns,
+			"the GPU span");
 	}
 	free(starved.names);
 }

@@ -211,7 +211,10 @@ static void add_finding_place(struct paragraph *paragraph, const struct row *row
 	const struct node *node = &row->process->profile->tree->nodes[row->node];
 	const bool outside = node->kind == NODE_UNATTRIBUTED && is_at_next_launch(row);
 
-	paragraph_add(paragraph, outside ? " After most of it" : " The largest part");
+	paragraph_add(paragraph, outside ? " After most of it"
+				 : row->of.computed->is_second_place
+					 ? " Of the call paths, the largest part"
+					 : " The largest part");
 	if (computed_row_real(row, "share") > 0) {
 		paragraph_add(paragraph, " (");
 		finding_add_place_share(paragraph, row, "");

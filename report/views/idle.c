@@ -9,6 +9,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
+#include "report/analysis/first_wait.h"
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
@@ -61,6 +62,8 @@ struct idle_report {
 	bool is_text;
 	struct step_idle steps;
 	struct host_in_gaps *host;
+	struct first_wait first_waits[TIMELINE_DEVICES];
+	size_t first_wait_count;
 };
 
 /* Returns true if `a` is longer than `b`, or equally long and earlier. */
@@ -268,6 +271,31 @@ static void add_unknown_row(struct idle_report *idle, struct rows *rows, uint32_
 	computed_row_add(rows, computed, parent);
 }
 
+/* Adds a row of the time for which the first operation of the device waited after its launch. It is
+ * before the span of the device, so it has no part in the gaps. */
+static void add_first_wait_row(
+	struct idle_report *idle, struct rows *rows, uint32_t device, uint32_t parent)
+{
+	for (size_t i = 0; i < idle->first_wait_count; i++) {
+		const struct first_wait *wait = &idle->first_waits[i];
+		struct computed_row *computed;
+
+		if (wait->work.device != device)
+			continue;
+		computed = computed_row_new(idle->process, wait->work.owner, "before");
+		computed_row_format_name(
+			computed, "before the first operation, after its launch (busy or idle)");
+		computed->launch_stack = wait->work.stack;
+		computed_row_set_unsigned(computed, "device", device);
+		computed_row_set_unsigned(
+			computed, "unknown_ns", wait->work.begin_ns - wait->begin_ns);
+		computed_row_set_unsigned(computed, "start_ns", wait->begin_ns);
+		computed_row_set_unsigned(computed, "thread", wait->work.tid);
+		computed_row_set_unsigned(computed, "stream", wait->work.stream);
+		computed_row_add(rows, computed, parent);
+	}
+}
+
 static void add_idle_device(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device)
 {
@@ -289,6 +317,8 @@ static void add_idle_device(const struct options *options, struct idle_report *i
 	}
 	if (unknown_ns && options->depth > 1)
 		add_unknown_row(idle, rows, device->device, unknown_ns, parent);
+	if (options->depth > 1)
+		add_first_wait_row(idle, rows, device->device, parent);
 }
 
 /* Adds a row of the sums in steps. `gaps` 0: their number is not counted. */
@@ -559,6 +589,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	idle->steps = step_idle_begin(process);
 	idle->host = host_in_gaps_new(process);
 	find_devices(idle);
+	idle->first_wait_count = first_waits_find(process, idle->activities, idle->first_waits);
 	idle_parts_visit(process, idle->activities, add_idle_part, idle);
 	qsort(idle->devices, idle->device_count, sizeof *idle->devices, compare_u32);
 	for (size_t i = 0; i < idle->device_count; i++)

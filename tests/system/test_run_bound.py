@@ -143,13 +143,17 @@ def what_the_host_has_of_the_critical_path_is_divided(folder):
     assert "critical path: host 70.0 % (CUDA calls 12.4 %, other host time 57.6 %), GPU work 26.6 %" in [text for name, text in evidence.items() if "~control~" in name][0], evidence
 
 
+CLASS_RULES = ("launch-bound", "host-bound", "exposed-communication", "data-loading", "compilation", "steady-allocation", "synchronisation", "event-wait", "unexplained-wait")
+
+
 @case
 def no_finding_is_above_a_larger_loss_that_is_hidden(folder):
     for trace, _ in traces():
         all = rows("diagnose", trace)["rows"]
         shown = [row for row in all if row["kind"] == "finding" and row.get("impact_share") and row["name"] != "profiler-cost"]
         least = min([row.get("gain_ns", row["impact_ns"]) for row in shown if row.get("gain_share", row["impact_share"]) >= 0.01], default=1 << 64)
-        hidden = [(row["name"], row["impact_ns"]) for row in all if row["kind"] == "clear" and (row.get("impact_ns") or 0) > least]
+        # what a rule without a class measured is no loss yet, and in waits of the path the GPU may work
+        hidden = [(row["name"], row["impact_ns"]) for row in all if row["kind"] == "clear" and row["name"] in CLASS_RULES and row.get("impact_of") != "the critical path" and (row.get("impact_ns") or 0) > least]
         assert not hidden, (trace, least, hidden)
 
 
@@ -164,11 +168,18 @@ def a_finding_that_gains_nothing_is_named_only(folder):
 
 
 @case
+def work_of_the_step_before_is_told(folder):
+    trace, = [trace for trace, _ in traces() if "Qwen_Qwen1.5" in trace.name]
+    # by hand: the step opens with a cudaDeviceSynchronize of 14.10 ms on 509 kernels that were launched before the trace
+    assert "of 43.27 ms of GPU time in the step, 13.48 ms (31.1 %) were launched earlier" in verdict(trace)["evidence"], verdict(trace)
+
+
+@case
 def time_before_an_operation_of_unknown_launch_is_unknown(folder):
     """The first 64 operations of this trace were launched before it began."""
     trace, = [trace for trace, _ in traces() if "dlrm_worker1" in trace.name]
     evidence, classes = verdict(trace)["evidence"], {row["name"]: row["impact_ns"] for row in rows("diagnose", trace)["rows"] if row["kind"] == "class"}
-    assert "launch-bound 31.2 %" in evidence and "unknown 5.7 %" in evidence, evidence
+    assert "launch-bound or host-bound 31.2 % (launch-bound 24.9 %, launch latency 5.7 %, before the first operation or after the last 0.6 %)" in evidence and "unknown 5.7 %" in evidence, evidence
     idle = {row["name"]: row["gap_ns"] for row in rows("idle", trace)["rows"] if row["kind"] == "class"}
     assert idle["unknown"] == classes["unknown"] == 1127000 and idle["launch-bound or host-bound"] == classes["launch"], (idle, classes)
 

@@ -52,16 +52,19 @@ static void kernel(
 	program->work[program->count++].end = start + length;
 }
 
-static void copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at,
+static struct trace_copy *copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at,
 	uint64_t start, uint64_t length)
 {
-	build_copy(program->builder, 1, at, TRACE_COPY, ++program->correlation, 4096);
+	struct trace_copy *call = build_copy(
+		program->builder, 1, at, TRACE_COPY, ++program->correlation, 4096);
+
 	program->work[program->count].correlation = program->correlation;
 	program->work[program->count].bytes = 4096;
 	program->work[program->count].copy_kind = kind;
 	program->work[program->count].memory_kind = memory;
 	program->work[program->count].start = start;
 	program->work[program->count++].end = start + length;
+	return call;
 }
 
 /* What the GPU did reaches the trace at its end. */
@@ -97,6 +100,19 @@ static struct trace_builder *healthy(void)
 		kernel(&program, names[i % 5], 1000 + i * 1000, 10 * US + i * 10 * US, 10 * US);
 	build_pop(program.builder, 1, 1100 * US);
 	return program_end(&program, 1200 * US);
+}
+
+/* The same, but the first begins 5 ms after its launch: the GPU had other work. */
+static struct trace_builder *late_at_first(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 100; i++)
+		kernel(&program, names[i % 5], 1000 + i * 1000, 5 * MS + 1000 + i * 10 * US,
+			10 * US);
+	build_pop(program.builder, 1, 6 * MS);
+	return program_end(&program, 7 * MS);
 }
 
 /* `count` kernels of `length`, launched one each `period`, which begin 1 us later. */
@@ -891,8 +907,9 @@ static struct trace_builder *from_somewhere(void)
 	return copies(TRACE_MEMORY_UNKNOWN);
 }
 
-/* The host waits for each kernel, and only then launches the next. */
-static struct trace_builder *waiting(void)
+/* The host waits for each kernel, and only then launches the next. The last `others` of 20 waits are
+ * not in aten::item. */
+static struct trace_builder *waiting_in_others(unsigned others)
 {
 	struct program program = program_new();
 	const uint32_t api = build_name(program.builder, "cudaStreamSynchronize");
@@ -905,7 +922,8 @@ static struct trace_builder *waiting(void)
 		build_push(program.builder, 1, at - US, "aten::linear");
 		kernel(&program, names[i % 5], at, at + 2 * US, 50 * US);
 		build_pop(program.builder, 1, at + US);
-		build_push(program.builder, 1, at + US, "aten::item");
+		build_push(
+			program.builder, 1, at + US, i + others < 20 ? "aten::item" : "aten::to");
 		sync = build_record(program.builder, 1, TRACE_SYNC, sizeof *sync, at + 90 * US);
 		sync->call.duration = 88 * US;
 		sync->call.api = api;
@@ -914,6 +932,51 @@ static struct trace_builder *waiting(void)
 	}
 	build_pop(program.builder, 1, 3 * MS);
 	return program_end(&program, 4 * MS);
+}
+
+static struct trace_builder *waiting(void)
+{
+	return waiting_in_others(0);
+}
+
+static struct trace_builder *waiting_in_two_operators(void)
+{
+	return waiting_in_others(5);
+}
+
+/* Waits of 900 us for a kernel, each followed by 50 kernels of 2 us that are launched every 10 us. */
+static struct trace_builder *refills(unsigned count)
+{
+	struct program program = program_new();
+	const uint32_t api = build_name(program.builder, "cudaDeviceSynchronize");
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t at = 10 * US + i * 1510 * US;
+		struct trace_sync *sync;
+
+		kernel(&program, "k_a", at, at + 2 * US, 900 * US);
+		sync = build_record(program.builder, 1, TRACE_SYNC, sizeof *sync, at + 905 * US);
+		sync->call.duration = 900 * US;
+		sync->call.api = api;
+		sync->type = TRACE_SYNC_CONTEXT;
+		for (unsigned k = 0; k < 50; k++)
+			kernel(&program, names[k % 5], at + 910 * US + k * 10 * US,
+				at + 912 * US + k * 10 * US, 2 * US);
+		kernel(&program, "k_e", at + 1411 * US, at + 1412 * US, 90 * US);
+	}
+	build_pop(program.builder, 1, count * 1510 * US + 20 * US);
+	return program_end(&program, (count + 1) * 5 * MS);
+}
+
+static struct trace_builder *one_refill(void)
+{
+	return refills(1);
+}
+
+static struct trace_builder *many_refills(void)
+{
+	return refills(10);
 }
 
 static void wait_at(struct program *program, const char *range, uint64_t from, uint64_t to)
@@ -976,6 +1039,36 @@ static struct trace_builder *blocked_by_item(void)
 static struct trace_builder *blocked_by_item_and_more(void)
 {
 	return blocked_twice("aten::item", 52 * US, "check", 500);
+}
+
+/* Rounds of a kernel, a copy whose call of 65 us cannot feed it before the kernel is over, and a
+ * kernel that is launched long after that. The GPU is idle for 49 us behind the copy, and for 30 us
+ * behind the second kernel. */
+static struct trace_builder *copies_behind_kernels(uint32_t memory)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 10 * US + i * 200 * US;
+
+		kernel(&program, names[i % 5], at, at + 2 * US, 60 * US);
+		copy(&program, TRACE_COPY_HTOD, memory, at + 70 * US, at + 63 * US, 10 * US)
+			->call.duration = 65 * US;
+		kernel(&program, names[i % 5], at + 120 * US, at + 122 * US, 50 * US);
+	}
+	build_pop(program.builder, 1, 3 * MS);
+	return program_end(&program, 4 * MS);
+}
+
+static struct trace_builder *pageable_behind_kernels(void)
+{
+	return copies_behind_kernels(TRACE_MEMORY_PAGEABLE);
+}
+
+static struct trace_builder *pinned_behind_kernels(void)
+{
+	return copies_behind_kernels(TRACE_MEMORY_PINNED);
 }
 
 /* Two hundred of one kernel at one place; which take longer is `length`'s matter. Of those with a
@@ -1317,6 +1410,13 @@ static const struct rule_case {
 	{ asking_at_first, "attribute-queries", "clear", "" },
 	{ waiting, "synchronisation", "finding", "cudaStreamSynchronize" },
 	{ waiting, "synchronisation", "finding", ".item()" },
+	{ one_refill, "launch-bound", "finding", "so CUDA graphs would gain little" },
+	{ one_refill, "launch-bound", "finding",
+		"cudaDeviceSynchronize that returns at 915.00 us" },
+	{ many_refills, "launch-bound", "finding", "more work per launch: CUDA graphs" },
+	/* 19 waits of 38 us are followed by a gap; one line names both operators */
+	{ waiting_in_two_operators, "synchronisation", "finding",
+		"it is idle after waits in aten::item 570.00 us, aten::to 152.00 us" },
 	{ waiting, "synchronisation", "finding", "gate/aten::item,722000," },
 	{ slow_host, "synchronisation", "clear", "" },
 	{ waiting, "blocking-calls", "clear", "" },
@@ -1338,6 +1438,16 @@ static const struct rule_case {
 	{ blocked_again_at_once, "blocking-calls", "finding",
 		"To remove those at one call path saves little" },
 	{ blocked_at_one_path, "blocking-calls", "finding", "250000,,upper bound,20" },
+	{ late_at_first, "unexplained-wait", "note",
+		"The first GPU operation began 5.00 ms after its launch" },
+	{ late_at_first, "unexplained-wait", "note", "launched at 1.00 us on stream 0" },
+	{ late_at_first, "compute", "verdict",
+		"before that, the first operation waits for 5.00 ms after its launch" },
+	{ healthy, "unexplained-wait", "clear", "" },
+	{ pageable_behind_kernels, "blocking-calls", "finding", "634000,,upper bound,10" },
+	{ pageable_behind_kernels, "blocking-calls", "finding",
+		"in calls that wait for a copy, or before it for its stream: 10 calls, 650.00 us" },
+	{ pinned_behind_kernels, "blocking-calls", "clear", "" },
 	{ pageable, "pageable-copies", "finding", "400000,40960,concerned,10" },
 	{ pinned, "pageable-copies", "clear", "" },
 	{ from_somewhere, "pageable-copies", "not checked", "kind of host memory" },

@@ -154,6 +154,24 @@ START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 }
 END_TEST
 
+/* The first operation of a GPU began 2 ms after its launch. That is before the GPU's span. */
+START_TEST(the_first_operation_waited)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_launch(builder, 1, 100, 1);
+	build_launch(builder, 1, 200, 2);
+	build_kernel(builder, 9, 3000000, 1, "k", 2000100, 2000200);
+	build_kernel(builder, 9, 3000000, 2, "k", 2000300, 2000400);
+	run = run_report(
+		builder, "idle trace.bin -f csv --columns name,kind,gap_ns,unknown_ns,start_ns");
+	output_has(run.out, ",device,,100,\r\n");
+	output_has(run.out, "after its launch (busy or idle)\",before,100,,2000000\r\n");
+	output_lacks(run.out, ",unknown,");
+}
+END_TEST
+
 static void build_sample(struct trace_builder *builder, uint64_t at, const char *function,
 	const char *module, bool in_call)
 {
@@ -599,7 +617,7 @@ int main(void)
 	const TTest *const tests[] = { gaps_of_no_share_are_counted_and_not_listed,
 		every_gap_is_split_at_its_launch, the_longest_parts_have_their_cause_and_call,
 		gaps_are_the_idle_time, idle_time_before_a_launch_and_its_latency_have_a_sum,
-		long_gaps_are_divided_by_what_the_thread_did,
+		long_gaps_are_divided_by_what_the_thread_did, the_first_operation_waited,
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,
