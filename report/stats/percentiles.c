@@ -217,6 +217,37 @@ uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille)
 	return value_at(samples, (unsigned)nearest_rank(samples->used, per_mille) - 1);
 }
 
+static void emit_buckets(const struct histogram *histogram,
+	void (*add)(void *context, unsigned bucket, uint64_t count), void *context)
+{
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++)
+			if (histogram->octaves[octave][step])
+				add(context, octave * 64 + step, histogram->octaves[octave][step]);
+}
+
+static void free_octaves(struct histogram *histogram)
+{
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		free(histogram->octaves[octave]);
+}
+
+void percentiles_buckets(struct percentiles *samples,
+	void (*add)(void *context, unsigned bucket, uint64_t count), void *context)
+{
+	struct histogram exact = { { NULL } };
+
+	if (samples->histogram) {
+		histogram_add_pending(samples);
+		emit_buckets(samples->histogram, add, context);
+		return;
+	}
+	for (unsigned i = 0; i < samples->used; i++)
+		histogram_count_value(&exact, value_at(samples, i), 1);
+	emit_buckets(&exact, add, context);
+	free_octaves(&exact);
+}
+
 bool percentiles_are_exact(const struct percentiles *samples)
 {
 	return !samples->histogram;
@@ -224,8 +255,8 @@ bool percentiles_are_exact(const struct percentiles *samples)
 
 void percentiles_free(struct percentiles *samples)
 {
-	for (unsigned octave = 0; samples->histogram && octave < PERCENTILES_OCTAVES; octave++)
-		free(samples->histogram->octaves[octave]);
+	if (samples->histogram)
+		free_octaves(samples->histogram);
 	free(samples->histogram);
 	free(samples->values.narrow);
 	*samples = (struct percentiles){ .used = 0 };

@@ -13,6 +13,7 @@
 #include "report/base/text_builder.h"
 #include "report/base/search.h"
 #include "report/text/format_number.h"
+#include "report/analysis/ranks/collective_nodes.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +32,6 @@ struct straggler_intervals {
 	size_t cpu_room, gpu_room;
 };
 
-struct arrival {
-	uint64_t at_ns;
-	size_t collective;
-};
-
 /* A node of a rank's tree, without what follows from its path. */
 struct straggler_node {
 	uint32_t place, first_child, next;
@@ -50,26 +46,10 @@ struct straggler_pass {
 	struct profile *profile;
 	struct straggler_node *nodes; /* of the rank's tree */
 	uint32_t node_count;
-	uint32_t *leaves;         /* by collective: leaf of the GPU work, then the launching node */
-	uint32_t peer_of;         /* bits: the stragglers that it is compared with, or is */
-	struct arrival *launched; /* sorted by launch time */
+	uint32_t peer_of; /* bits: the stragglers that it is compared with, or is */
+	struct collective_nodes launched;
 	struct straggler_intervals intervals[RANKS_STRAGGLERS_MAX];
 };
-
-COMPARE_BY_TWO(by_arrival, struct arrival, at_ns, collective)
-
-/* Returns the collectives by launch or request time. The caller frees the array. */
-static struct arrival *collectives_by_time(const struct collectives *collectives, bool launched)
-{
-	struct arrival *arrivals = xcalloc((collectives->count + 1) * sizeof *arrivals);
-
-	for (size_t i = 0; i < collectives->count; i++)
-		arrivals[i] = (struct arrival){ launched ? collectives->all[i].launched_ns
-							 : collectives->all[i].requested_ns,
-			i };
-	qsort(arrivals, collectives->count, sizeof *arrivals, by_arrival);
-	return arrivals;
-}
 
 static void add_straggler_interval(
 	struct straggler_intervals *intervals, uint64_t begin_ns, uint64_t end_ns)
@@ -92,7 +72,7 @@ static bool is_late_outcome(const struct outcome *outcome, const struct straggle
 static void find_straggler_intervals(struct straggler_pass *pass)
 {
 	const struct collectives *collectives = pass->rank->collectives;
-	struct arrival *arrivals = collectives_by_time(collectives, false);
+	struct collective_arrival *arrivals = collectives_by_request(collectives);
 
 	for (size_t i = 1; i < collectives->count && arrivals[i].at_ns != UINT64_MAX; i++) {
 		const uint32_t outcome = collectives->all[arrivals[i].collective].outcome;
@@ -149,19 +129,6 @@ static void add_gpu_time(
 	}
 }
 
-DEFINE_COUNT_WHILE(launched_before, struct arrival, item->at_ns < limit)
-
-/* Stores the leaf of GPU work that was launched at `at_ns` in the collectives launched then.
- * set_places replaces it by its parent, the launching node. */
-static void set_collective_node(struct straggler_pass *pass, uint32_t leaf, uint64_t at_ns)
-{
-	const struct collectives *collectives = pass->rank->collectives;
-
-	for (size_t i = launched_before(pass->launched, collectives->count, at_ns);
-		i < collectives->count && pass->launched[i].at_ns == at_ns; i++)
-		pass->leaves[pass->launched[i].collective] = leaf;
-}
-
 /* Clears the sums: the trace is read from its beginning. */
 static void clear_interval_times(void *context)
 {
@@ -186,18 +153,13 @@ static void add_leaf_time(
 		add_cpu_time(pass, node, at_ns, duration_ns);
 		return;
 	}
-	set_collective_node(pass, node, at_ns);
+	collective_nodes_add(&pass->launched, node, at_ns);
 	add_gpu_time(pass, node, at_ns, duration_ns);
 }
 
 static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long double value)
 {
 	add_cpu_time(context, node, at_ns, clamp_to_u64(value));
-}
-
-static bool is_communication(const struct profile *profile, uint32_t node)
-{
-	return node_names_is_communication(profile->names, profile->tree->nodes[node].name);
 }
 
 /* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
@@ -210,7 +172,7 @@ static void sum_gpu_times(const struct profile *profile, struct straggler_interv
 	ARRAY_GROW(intervals->cpu, intervals->cpu_room, tree->count);
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		if (intervals->gpu[id] && !tree->nodes[id].first_child &&
-			is_communication(profile, id))
+			collective_nodes_is_communication(profile, id))
 			intervals->gpu[id] = 0;
 		intervals->gpu[tree->nodes[id].parent] += intervals->gpu[id];
 	}
@@ -246,14 +208,9 @@ static void set_places(struct straggler_pass *pass)
 {
 	struct collectives *collectives = pass->rank->collectives;
 
-	for (size_t i = 0; i < collectives->count; i++) {
-		const uint32_t leaf = pass->leaves[i],
-			       node = leaf && is_communication(pass->profile, leaf)
-					      ? pass->profile->tree->nodes[leaf].parent
-					      : 0;
-
-		collectives->all[i].place = pass->nodes[node].place;
-	}
+	for (size_t i = 0; i < collectives->count; i++)
+		collectives->all[i].place =
+			pass->nodes[collective_node_of(&pass->launched, pass->profile, i)].place;
 	pass->rank->read_again = true;
 }
 
@@ -277,8 +234,7 @@ static void close_rank(struct straggler_pass *pass)
 	process_close(&pass->process);
 	free(pass->process.command);
 	rank_inputs_forget(&pass->ranks->inputs, pass->process.path);
-	free(pass->launched);
-	free(pass->leaves);
+	collective_nodes_free(&pass->launched);
 }
 
 /* Profiles the rank once more. Adds up the CPU and GPU time of each node in the intervals before
@@ -294,15 +250,8 @@ static void run_straggler_pass(struct straggler_pass *pass, const struct options
 	if (!open_rank(pass))
 		return;
 	find_straggler_intervals(pass);
-	pass->launched = collectives_by_time(pass->rank->collectives, true);
-	pass->leaves = xcalloc((pass->rank->collectives->count + 1) * sizeof *pass->leaves);
-	options = process_profile_options(&pass->process, given);
-	options.metric = METRIC_CPU;
-	options.pick_metric = false;
-	options.counter = NULL;
-	/* Warm-up steps of one rank may be steady-state steps of another. Their call paths would
-	 * differ: process->steps is NULL. */
-	options.no_timeline = true;
+	pass->launched = collective_nodes_new(pass->rank->collectives);
+	options = collective_nodes_options(&pass->process, given);
 	options.observer = &observer;
 	pass->profile = profile_build(pass->process.reader, pass->process.texts, &options);
 	pass->profile->options.observer = NULL;
