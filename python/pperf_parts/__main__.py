@@ -54,6 +54,7 @@ def parser():
 # ---- commands ----
 
 def ranks(options, out):
+    from pperf_parts.blame import blame
     from pperf_parts.output import put_json, put_ranks
     from pperf_parts.parts import Parts
     from pperf_parts.ranks import Ranks, as_json, waits_of
@@ -65,6 +66,7 @@ def ranks(options, out):
         waits = distributed_waits(options.dask)
     with Parts(options.parts, ("processes", "communicators", "collectives", "sites", "ends"), options.memory) as parts:
         result = Ranks(parts, options.quorum, options.run, waits)
+        blame(parts, result)
         document = as_json(result, options.rank)
     if options.format == "json":
         put_json(document, out)

@@ -21,7 +21,7 @@ running as (select key, bucket, sum(sum(count)) over (partition by key order by 
     from spreads join shown using (trace) where "of" = 'duration' group by key, bucket),
 middle as (select key, bucket_ns(min(bucket) filter (c >= (total * 500 + 999) // 1000))::bigint p50_ns,
     bucket_ns(min(bucket) filter (c >= (total * 950 + 999) // 1000))::bigint p95_ns from running group by key)
-select nodes.* exclude (key), p50_ns, p95_ns from nodes left join middle using (key) order by path, kind, key
+select nodes.* exclude (key), greatest(min_ns, least(p50_ns, max_ns)) p50_ns, greatest(min_ns, least(p95_ns, max_ns)) p95_ns from nodes left join middle using (key) order by path, kind, key
 """ % (", ".join("sum(%s)::bigint %s" % (c, c) for c in SUMS), ", ".join("max(%s) %s" % (c, c) for c in PEAKS))
 
 STEPS = """

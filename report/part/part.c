@@ -7,6 +7,7 @@
 #include "report/import/open_trace.h"
 #include "report/part/part_inputs.h"
 #include "report/part/part_process.h"
+#include "report/part/part_stretches.h"
 #include "report/table/view.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -226,6 +227,8 @@ int part_view(const struct options *given)
 	struct part_inputs inputs;
 	size_t faults = 0;
 
+	if (options.stretches)
+		return part_stretches(given);
 	if (!options.output)
 		fatal(STATUS_USAGE,
 			"part needs the folder of the parts: pperf-report part TRACES -o "

@@ -4,6 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/base/text_builder.h"
 #include "report/diagnose/diagnose.h"
+#include "report/part/part_paths.h"
 #include "report/print/print.h"
 #include "report/views/views.h"
 #include <stdlib.h>
@@ -128,41 +129,6 @@ static void put_communicators(const struct part_process *part)
 	}
 }
 
-/* Hashes of call paths, by node: equal on all ranks for equal names and kinds. */
-static uint64_t *hash_paths(const struct process *process, const struct tree *tree)
-{
-	uint64_t *hashes = xcalloc(tree->count * sizeof *hashes);
-
-	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct node *node = &tree->nodes[id];
-		const uint32_t texts[] = { node->name, node->domain, node->class };
-		uint64_t hash = hash_u64(hashes[node->parent] ^ ((uint64_t)node->kind + 1));
-
-		for (size_t i = 0; i < 3; i++) {
-			const struct string_view text = string_table_get(process->texts, texts[i]);
-
-			hash = hash_u64(hash ^ text.length);
-			for (uint32_t k = 0; texts[i] && k < text.length; k++)
-				hash = hash_u64(hash ^ (unsigned char)text.bytes[k]);
-		}
-		hashes[id] = hash;
-	}
-	return hashes;
-}
-
-static void add_path_of(struct text_builder *path, const struct process *process,
-	const struct tree *tree, uint32_t id)
-{
-	struct string_view name;
-
-	if (!id)
-		return;
-	add_path_of(path, process, tree, tree->nodes[id].parent);
-	text_add_bytes(path, "/", path->used > 0);
-	name = string_table_get(process->texts, tree->nodes[id].name);
-	text_add_path_name(path, name.bytes, name.length);
-}
-
 /* Writes the path of a node that launched collectives, once. */
 static void put_site(
 	const struct part_process *part, const struct tree *tree, uint32_t node, uint64_t site)
@@ -170,7 +136,7 @@ static void put_site(
 	struct part_file *file = begin_row(part, PART_SITES);
 	struct text_builder path = { .text = NULL };
 
-	add_path_of(&path, &part->input->process, tree, node);
+	part_path_add(&path, &part->input->process, tree, node);
 	part_integer(file, (int64_t)site);
 	part_text(file, path.text ? path.text : "", path.used);
 	part_row_end(file);
@@ -201,7 +167,7 @@ static uint64_t *find_sites(const struct part_process *part)
 	options.no_percentiles = true;
 	profile = profile_build(process->reader, process->texts, &options);
 	profile->options.observer = NULL;
-	hashes = hash_paths(process, profile->tree);
+	hashes = part_path_hashes(process, profile->tree, false);
 	written = xcalloc(profile->tree->count);
 	for (size_t i = 0; i < collectives->count; i++) {
 		const uint32_t node = collective_node_of(&nodes, profile, i);
@@ -324,7 +290,7 @@ static void put_places(const struct part_process *part)
 {
 	struct process *process = &part->input->process;
 	const struct tree *tree = process->profile->tree;
-	uint64_t *keys = hash_paths(process, tree);
+	uint64_t *keys = part_path_hashes(process, tree, true);
 	const struct rows rows = { .count = 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++) {

@@ -11,26 +11,13 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/text_builder.h"
-#include "report/base/search.h"
 #include "report/text/format_number.h"
-#include "report/analysis/ranks/collective_nodes.h"
+#include "report/analysis/ranks/interval_times.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Intervals of one straggler on one rank. before_ns: total length of the intervals before it. */
-struct straggler_interval {
-	uint64_t begin_ns, end_ns, before_ns;
-};
-
-struct straggler_intervals {
-	struct straggler_interval *all;
-	size_t count, room;
-	uint64_t *cpu, *gpu; /* time spent in the intervals, by node */
-	size_t cpu_room, gpu_room;
-};
 
 /* A node of a rank's tree, without what follows from its path. */
 struct straggler_node {
@@ -48,20 +35,8 @@ struct straggler_pass {
 	uint32_t node_count;
 	uint32_t peer_of; /* bits: the stragglers that it is compared with, or is */
 	struct collective_nodes launched;
-	struct straggler_intervals intervals[RANKS_STRAGGLERS_MAX];
+	struct interval_times intervals[RANKS_STRAGGLERS_MAX];
 };
-
-static void add_straggler_interval(
-	struct straggler_intervals *intervals, uint64_t begin_ns, uint64_t end_ns)
-{
-	const struct straggler_interval *last = intervals->count
-							? &intervals->all[intervals->count - 1]
-							: NULL;
-	const uint64_t before = last ? last->before_ns + (last->end_ns - last->begin_ns) : 0;
-
-	*ARRAY_ADD(intervals->all, intervals->room,
-		intervals->count) = (struct straggler_interval){ begin_ns, end_ns, before };
-}
 
 /* Whether the straggler was last in a collective of the group in which it is examined. */
 static bool is_late_outcome(const struct outcome *outcome, const struct straggler *straggler)
@@ -80,102 +55,10 @@ static void find_straggler_intervals(struct straggler_pass *pass)
 		for (size_t s = 0; outcome != UINT32_MAX && s < pass->ranks->straggler_count; s++)
 			if (is_late_outcome(
 				    &pass->ranks->outcomes[outcome], &pass->ranks->stragglers[s]))
-				add_straggler_interval(&pass->intervals[s], arrivals[i - 1].at_ns,
+				interval_times_add(&pass->intervals[s], arrivals[i - 1].at_ns,
 					arrivals[i].at_ns);
 	}
 	free(arrivals);
-}
-
-DEFINE_COUNT_WHILE(intervals_begun, struct straggler_interval, item->begin_ns <= limit)
-
-/* Total length of the intervals before `at_ns`. */
-static uint64_t time_before(const struct straggler_intervals *intervals, uint64_t at_ns)
-{
-	const size_t count = intervals_begun(intervals->all, intervals->count, at_ns);
-	const struct straggler_interval *last = count ? &intervals->all[count - 1] : NULL;
-
-	return last ? last->before_ns +
-			       ((at_ns < last->end_ns ? at_ns : last->end_ns) - last->begin_ns)
-		    : 0;
-}
-
-static void add_node_time(uint64_t **by_node, size_t *room, uint32_t node, uint64_t ns)
-{
-	array_grow_zeroed(by_node, room, (size_t)node + 1, sizeof **by_node);
-	(*by_node)[node] += ns;
-}
-
-static void add_cpu_time(
-	struct straggler_pass *pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
-{
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
-		struct straggler_intervals *intervals = &pass->intervals[s];
-
-		add_node_time(&intervals->cpu, &intervals->cpu_room, node,
-			time_before(intervals, at_ns + duration_ns) -
-				time_before(intervals, at_ns));
-	}
-}
-
-static void add_gpu_time(
-	struct straggler_pass *pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
-{
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
-		struct straggler_intervals *intervals = &pass->intervals[s];
-		const size_t count = intervals_begun(intervals->all, intervals->count, at_ns);
-
-		if (count && at_ns < intervals->all[count - 1].end_ns)
-			add_node_time(&intervals->gpu, &intervals->gpu_room, node, duration_ns);
-	}
-}
-
-/* Clears the sums: the trace is read from its beginning. */
-static void clear_interval_times(void *context)
-{
-	struct straggler_pass *pass = context;
-
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
-		if (pass->intervals[s].cpu)
-			memset(pass->intervals[s].cpu, 0,
-				pass->intervals[s].cpu_room * sizeof *pass->intervals[s].cpu);
-		if (pass->intervals[s].gpu)
-			memset(pass->intervals[s].gpu, 0,
-				pass->intervals[s].gpu_room * sizeof *pass->intervals[s].gpu);
-	}
-}
-
-static void add_leaf_time(
-	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
-{
-	struct straggler_pass *pass = context;
-
-	if (!is_work) {
-		add_cpu_time(pass, node, at_ns, duration_ns);
-		return;
-	}
-	collective_nodes_add(&pass->launched, node, at_ns);
-	add_gpu_time(pass, node, at_ns, duration_ns);
-}
-
-static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long double value)
-{
-	add_cpu_time(context, node, at_ns, clamp_to_u64(value));
-}
-
-/* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
- * delays them. */
-static void sum_gpu_times(const struct profile *profile, struct straggler_intervals *intervals)
-{
-	const struct tree *tree = profile->tree;
-
-	ARRAY_GROW(intervals->gpu, intervals->gpu_room, tree->count);
-	ARRAY_GROW(intervals->cpu, intervals->cpu_room, tree->count);
-	for (uint32_t id = tree->count - 1; id > 0; id--) {
-		if (intervals->gpu[id] && !tree->nodes[id].first_child &&
-			collective_nodes_is_communication(profile, id))
-			intervals->gpu[id] = 0;
-		intervals->gpu[tree->nodes[id].parent] += intervals->gpu[id];
-	}
 }
 
 /* Keeps the tree, with the id of each node's call path, which is the same in each rank. */
@@ -241,10 +124,10 @@ static void close_rank(struct straggler_pass *pass)
  * the stragglers' collectives. Sets the place that launched each collective. */
 static void run_straggler_pass(struct straggler_pass *pass, const struct options *given)
 {
-	const struct profile_observer observer = { .context = pass,
-		.restart = clear_interval_times,
-		.leaf = add_leaf_time,
-		.instance = add_instance_time };
+	struct interval_pass times = {
+		pass->intervals, pass->ranks->straggler_count, &pass->launched
+	};
+	const struct profile_observer observer = interval_pass_observer(&times);
 	struct profile_options options;
 
 	if (!open_rank(pass))
@@ -257,8 +140,7 @@ static void run_straggler_pass(struct straggler_pass *pass, const struct options
 	pass->profile->options.observer = NULL;
 	keep_nodes(pass);
 	set_places(pass);
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++)
-		sum_gpu_times(pass->profile, &pass->intervals[s]);
+	interval_pass_finish(&times, pass->profile);
 	close_rank(pass);
 }
 
@@ -422,11 +304,8 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 
 static void free_straggler_pass(struct straggler_pass *pass)
 {
-	for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++) {
-		free(pass->intervals[s].all);
-		free(pass->intervals[s].cpu);
-		free(pass->intervals[s].gpu);
-	}
+	for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++)
+		interval_times_free(&pass->intervals[s]);
 	free(pass->nodes);
 }
 
