@@ -29,6 +29,7 @@ def parser():
     part.add_argument("traces", nargs="+", metavar="TRACE", help="traces, folders and patterns")
     part.add_argument("-o", "--output", required=True, metavar="PARTS", help="the folder of the parts")
     part.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes at a time (1)")
+    part.add_argument("--parquet", action="store_true", help="convert the tables to Parquet, for other engines")
     part.add_argument("--dask", metavar="SCHEDULER", help="a scheduler file or an address: its workers write the parts")
     part.add_argument("--redact", action="store_true", help="leave out arguments, folders and hosts")
     for name, text in (("ranks", "waits, stragglers and clocks of all ranks"), ("tree", "every call path, summed over the ranks"),
@@ -55,17 +56,15 @@ def parser():
 
 def ranks(options, out):
     from pperf_parts.blame import blame
+    from pperf_parts.distributed import Here, OnDask
     from pperf_parts.output import put_json, put_ranks
     from pperf_parts.parts import Parts
-    from pperf_parts.ranks import Ranks, as_json, waits_of
+    from pperf_parts.ranks import Ranks, as_json
     if not 1 <= options.quorum <= 100:
         raise PartsError("--quorum needs a percentage from 1 to 100, not %d" % options.quorum)
-    waits = waits_of
-    if options.dask:
-        from pperf_parts.distributed import distributed_waits
-        waits = distributed_waits(options.dask)
+    executor = OnDask(options.dask) if options.dask else Here()
     with Parts(options.parts, ("processes", "communicators", "collectives", "sites", "ends"), options.memory) as parts:
-        result = Ranks(parts, options.quorum, options.run, waits)
+        result = Ranks(parts, options.quorum, options.run, executor)
         blame(parts, result)
         document = as_json(result, options.rank)
     if options.format == "json":

@@ -53,14 +53,22 @@ def median_slope(other, own):
     return median(slopes) if len(slopes) else 0.0
 
 
+def thinned(other, own):
+    """(other, own, count): at most PAIRS_MAX of the pairs, and how many there were."""
+    count, used = len(own), min(len(own), PAIRS_MAX)
+    index = np.arange(used) * (count - 1) // max(used - 1, 1)
+    return np.asarray(other, np.int64)[index], np.asarray(own, np.int64)[index], count
+
+
 def fit_clock(other, own):
     """Fits `own` to `other`, two arrays of readings at the same times."""
-    count = len(own)
-    if count < PAIRS_MIN:
+    return fit_thinned(*thinned(other, own))
+
+
+def fit_thinned(other, own, count):
+    used = len(own)
+    if used < PAIRS_MIN:
         return Fit()
-    used = min(count, PAIRS_MAX)
-    index = np.arange(used) * (count - 1) // (used - 1)
-    other, own = np.asarray(other, np.int64)[index], np.asarray(own, np.int64)[index]
     fit = with_drift(other, own, 0.0, count)
     if used < DRIFT_PAIRS_MIN:
         return fit

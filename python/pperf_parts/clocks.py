@@ -3,15 +3,15 @@
 report/analysis/ranks/rank_clocks.c, with the same result."""
 import heapq
 import numpy as np
-from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock
+from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock, fit_thinned, thinned
 from pperf_parts.communicators import LOST, SAMPLED, compare_names, sampled
 
 
 class Clocks:
     """`fit`, `island` and `with_` of each rank; islands as [reference, number of ranks]."""
 
-    def __init__(self, groups, rank_count, is_whole):
-        self.groups, self.is_whole = groups, is_whole
+    def __init__(self, groups, rank_count, is_whole, executor):
+        self.groups, self.is_whole, self.executor = groups, is_whole, executor
         self.fit, self.island, self.with_ = [Fit() for _ in range(rank_count)], [None] * rank_count, [0] * rank_count
         self.memberships = [[] for _ in range(rank_count)]
         for number, group in enumerate(groups):
@@ -58,18 +58,17 @@ class Clocks:
     def grow_by_group(self, group, island):
         inside = [m.rank for m in group.members if self.island[m.rank] == island]
         hub = next((rank for rank in inside if self.is_whole[rank]), inside[0] if inside else None)
-        for member in group.members:
-            if self.island[member.rank] is None and self.fit_to(hub, member.rank):
-                self.reach(member.rank, island)
+        outside = [m.rank for m in group.members if self.island[m.rank] is None]
+        fits = self.executor.map(fit_thinned, (self.pairs_of(hub, rank) for rank in outside))
+        for rank, fit in zip(outside, fits):
+            if fit.pairs:
+                self.fit[rank], self.with_[rank] = fit, hub
+                self.reach(rank, island)
 
-    def fit_to(self, hub, rank):
+    def pairs_of(self, hub, rank):
         other, own = self.common_ends(hub, rank)
         order = np.argsort(own, kind="stable")
-        fit = fit_clock(other[order], own[order])
-        if not fit.pairs:
-            return False
-        self.fit[rank], self.with_[rank] = fit, hub
-        return True
+        return thinned(other[order], own[order])
 
     def common_ends(self, hub, rank):
         """Times at which common collectives ended, on the clock of the hub's island and on the own."""

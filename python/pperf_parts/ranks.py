@@ -6,6 +6,7 @@ import numpy as np
 from pperf_parts import PartsError
 from pperf_parts.clocks import Clocks, explain_unaligned
 from pperf_parts.communicators import LOST, NAMES, Communicator, find_groups
+from pperf_parts.distributed import Here
 from pperf_parts.parts import path_of, text_of
 from pperf_parts.rank_inputs import STATUSES, read_inputs
 
@@ -105,15 +106,14 @@ def outcomes_of_block(start, duration, has, residuals, quorum, member_ranks):
     return arrays, sums, has
 
 
-def waits_of(members, clocks, begin, end, quorum):
+def waits_of(members, clocks, begin, end, quorum, executor):
     """Arrays of the outcomes of instances begin to end - 1, the sums by member, and which member has
     which outcome."""
     residuals = np.array([clocks.fit[m.rank].residual for m in members], np.int64)
     member_ranks, pieces, totals, has = np.array([m.rank for m in members]), [], {}, []
     step = max(CELLS // max(len(members), 1), 1)
-    for first in range(begin, end, step):
-        start, duration, present = block_of(members, clocks, first, min(first + step, end))
-        arrays, sums, present = outcomes_of_block(start, duration, present, residuals, quorum, member_ranks)
+    blocks = (block_of(members, clocks, first, min(first + step, end)) + (residuals, quorum, member_ranks) for first in range(begin, end, step))
+    for first, (arrays, sums, present) in zip(range(begin, end, step), executor.map(outcomes_of_block, blocks)):
         arrays["instance"] += first
         pieces.append(arrays)
         has.append(present)
@@ -139,9 +139,10 @@ def member_kinds(group_members, instances, name):
 # ---- the whole ----
 
 class Ranks:
-    """`waits`: computes the waits of a group, as waits_of; a scheduler may distribute it."""
+    """`executor`: where fits and waits are computed (distributed.py)."""
 
-    def __init__(self, parts, quorum=QUORUM, run=None, waits=waits_of):
+    def __init__(self, parts, quorum=QUORUM, run=None, executor=None):
+        executor = executor or Here()
         self.quorum, self.warnings = quorum, []
         self.inputs, self.run_id = read_inputs(parts, run)
         comms = read_communicators(parts, [item.trace for item in self.inputs if item.is_used])
@@ -150,8 +151,8 @@ class Ranks:
         self.warn_of_missing()
         self.groups = find_groups([rank.comms for rank in self.ranks],
                                   [r.input.status == "damaged" or r.input.dropped > 0 for r in self.ranks], quorum)
-        self.clocks = Clocks(self.groups, len(self.ranks), [r.input.status == "ok" for r in self.ranks])
-        self.compute_waits(waits)
+        self.clocks = Clocks(self.groups, len(self.ranks), [r.input.status == "ok" for r in self.ranks], executor)
+        self.compute_waits(executor)
         self.find_stragglers()
         self.choose_places()
         self.make_rows(parts)
@@ -178,14 +179,14 @@ class Ranks:
             text += " and %d more" % (len(self.missing) - MISSING_NAMED)
         self.warnings.append("rank%s %s %s no usable trace" % ("s" if len(self.missing) > 1 else "", text, "have" if len(self.missing) > 1 else "has"))
 
-    def compute_waits(self, waits):
+    def compute_waits(self, executor):
         self.outcomes, self.incomplete, self.undecided = [], 0, 0
         late = {}
         for number, group in enumerate(self.groups):
             members = [m for m in group.members if group.island is not None and self.clocks.island[m.rank] == group.island]
             if len(members) < group.quorum:
                 continue
-            arrays, sums, has = waits(members, self.clocks, group.begin, group.end, group.quorum)
+            arrays, sums, has = waits_of(members, self.clocks, group.begin, group.end, group.quorum, executor)
             self.outcomes.append(Outcomes(number, group, members, has=has, **arrays))
             self.incomplete += int((arrays["present"] < len(group.members)).sum())
             self.undecided += int((arrays["last"] < 0).sum())

@@ -51,7 +51,7 @@ static void find_all(struct part_inputs *inputs, const struct options *options)
 {
 	struct rank_inputs found = { .count = 0 };
 
-	rank_inputs_find(&found, options);
+	rank_inputs_find_named(&found, options);
 	for (size_t i = 0; i < found.count; i++)
 		add_input(inputs, found.all[i]->process.path);
 	rank_inputs_free(&found);

@@ -3,7 +3,7 @@
 """Parts: what `pperf-report part` writes is what the views of each trace show, and what `pperf` merges
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
-import csv, gzip, io, json, os, pathlib, shutil, subprocess
+import csv, gzip, io, json, os, pathlib, shutil, subprocess, time
 from harness import REPORT, ROOT, Skip, case, environment, main, report, run
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
@@ -62,21 +62,32 @@ def same(traces, parts, *options):
 
 # ---- the map ----
 
+def of_rank(view, traces, rank, form="json"):
+    """The rows of a view of one rank."""
+    text = report(view, traces, "--rank", rank, "-f", form).stdout.decode()
+    return json.loads(text)["rows"] if form == "json" else list(csv.DictReader(io.StringIO(text)))
+
+
+def findings_of(traces, rank):
+    """Without the finding that compares ranks."""
+    return [r for r in of_rank("diagnose", traces, rank) if r["kind"] in ("finding", "note") and r["name"] != "collective-waits"]
+
+
 @case
 def the_tables_of_a_trace_add_up_to_its_views(folder):
     traces, parts = job(folder / "job", 2, 10, "straggler=1"), folder / "parts"
     part(traces, parts)
-    for rank, path in enumerate(sorted(traces.iterdir())):
+    for rank in range(2):
         mine = [row for row in table(parts, "places") if int(row["rank"]) == rank]
-        tree = list(csv.DictReader(io.StringIO(report("tree", path, "-f", "csv").stdout.decode())))
+        tree = of_rank("tree", traces, rank, "csv")
         for key in ("calls", "cpu_total_ns", "gpu_total_ns", "gpu_calls", "idle_ns"):
             assert sum(int(r[key] or 0) for r in mine) == sum(int(r[key] or 0) for r in tree), (rank, key)
         assert {r["path"]: r["gpu_total_ns"] for r in mine if r["gpu_total_ns"] not in ("", "0")} == {
             r["path"]: r["gpu_total_ns"] for r in tree if r["gpu_total_ns"] not in ("", "0")}
-        steps = [r for r in json.loads(report("steps", path, "-f", "json").stdout)["rows"] if r["kind"] == "step"]
+        steps = [r for r in of_rank("steps", traces, rank) if r["kind"] == "step"]
         assert [(int(r["step"]), int(r["duration_ns"]), int(r["busy_ns"])) for r in table(parts, "steps") if int(r["rank"]) == rank] == [
             (r["step"], r["duration_ns"], r["busy_ns"]) for r in steps]
-        findings = [r for r in json.loads(report("diagnose", path, "-f", "json").stdout)["rows"] if r["kind"] in ("finding", "note")]
+        findings = findings_of(traces, rank)
         assert [(r["name"], r["impact_ns"]) for r in table(parts, "findings") if int(r["rank"]) == rank] == [
             (r["name"], str(r.get("impact_ns") or "")) for r in findings]
         whole = json.loads(report("ranks", traces, "-f", "json").stdout)["rows"][rank]
@@ -118,7 +129,7 @@ def shares_are_disjoint_and_complete(folder):
     for index in range(3):
         part(traces, parts, "--share", env={"SLURM_PROCID": str(index), "SLURM_NTASKS": "3"})
     assert len(manifests(parts)) == 3 and sorted(int(r["rank"]) for r in table(parts, "processes")) == list(range(7))
-    assert "0 written, 4 were there" in part([traces / ("rank%05d.bin" % i) for i in range(4)], parts) or True
+    assert "4 traces: 0 written, 4 were there" in part([traces / ("rank%05d.bin" % i) for i in range(4)], parts)
     assert "0 written" in part(traces, parts, "--share", "--tasks", 2, env={"JOB_COMPLETION_INDEX": "1"})
     assert "--tasks N" in part(traces, parts, "--share", check=64, env={"JOB_COMPLETION_INDEX": "1"})
     assert "needs SLURM_PROCID" in part(traces, parts, "--share", check=64)
@@ -143,7 +154,7 @@ def redacted_parts_have_no_names_of_files_and_hosts(folder):
     os.truncate(traces / "rank00001.bin", 100000)
     part(traces, parts, "--redact")
     text = "".join(gzip.open(p, "rt").read() for p in parts.rglob("*.gz")) + "".join(p.read_text() for p in manifests(parts))
-    assert "secret" not in text and "train.py" in text, [line for line in text.splitlines() if "secret" in line][:3]
+    assert "secret" not in text and "train.py" not in text and "python" in text, [line for line in text.splitlines() if "secret" in line][:3]
 
 
 # ---- the reduce ----
@@ -208,10 +219,10 @@ def trees_steps_and_findings_add_up_over_ranks(folder):
     part(traces, parts)
     tree = json.loads(pperf("tree", parts, "-f", "json"))["rows"]
     for key in ("calls", "cpu_total_ns", "gpu_total_ns", "gpu_calls"):
-        want = sum(int(r[key] or 0) for path in traces.iterdir() for r in csv.DictReader(io.StringIO(report("tree", path, "-f", "csv").stdout.decode())))
+        want = sum(int(r[key] or 0) for rank in range(6) for r in of_rank("tree", traces, rank, "csv"))
         assert sum(row[key] or 0 for row in tree) == want, key
     steps = json.loads(pperf("steps", parts, "-f", "json"))["rows"]
-    each = [[r for r in json.loads(report("steps", path, "-f", "json").stdout)["rows"] if r["kind"] == "step"] for path in sorted(traces.iterdir())]
+    each = [[r for r in of_rank("steps", traces, rank) if r["kind"] == "step"] for rank in range(6)]
     for number, row in enumerate(steps):
         values = [rank[number]["duration_ns"] for rank in each]
         assert (row["ranks"], row["min_ns"], row["max_ns"], row["max_rank"], row["duration_ns"]) == (
@@ -220,7 +231,7 @@ def trees_steps_and_findings_add_up_over_ranks(folder):
     assert sum(row["calls"] or 0 for row in one) < sum(row["calls"] or 0 for row in tree) and all(row["most_rank"] == 3 for row in one)
     findings = json.loads(pperf("diagnose", parts, "-f", "json"))["rows"]
     assert findings and sum(r["impact_ns"] or 0 for r in findings) == sum(
-        r.get("impact_ns") or 0 for path in traces.iterdir() for r in json.loads(report("diagnose", path, "-f", "json").stdout)["rows"] if r["kind"] in ("finding", "note"))
+        r.get("impact_ns") or 0 for rank in range(6) for r in findings_of(traces, rank))
 
 
 @case
@@ -291,6 +302,94 @@ def hostile_parts_are_refused_in_a_sentence(folder):
         change(parts)
         text = pperf("ranks", parts, check=2)
         assert text.startswith("pperf: ") and len(text.splitlines()) == 1 and len(text) < 900 and "Traceback" not in text, (what, text)
+
+
+# ---- Dask ----
+
+class Cluster:
+    """A Dask scheduler and workers, as processes on the loopback interface."""
+
+    def __init__(self, folder, workers=2):
+        if not ENGINES.exists():
+            raise Skip("make scale-peers is needed")
+        self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
+        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        for _ in range(workers):
+            self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
+                       "--local-directory", str(folder))
+
+    def start(self, kind, *options):
+        env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5")
+        log = open(self.folder / ("%s%d.log" % (kind, len(self.processes))), "wb")
+        self.processes.append(subprocess.Popen([str(ENGINES.parent / "dask"), kind, *options], env=env, stdout=log, stderr=log, cwd=self.folder))
+        deadline = time.monotonic() + 90
+        while kind == "scheduler" and not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+
+def contents(parts):
+    """The tables of all tasks, without the manifests, which have times."""
+    return {str(path.relative_to(parts)): path.read_bytes() for path in parts.rglob("*.csv.gz")}
+
+
+def written_file(parts, deadline):
+    """Waits until a task has written something. False: not until the deadline."""
+    while time.monotonic() < deadline:
+        if list(parts.glob("*/*")):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@case
+def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
+    traces, parts, quiet = job(folder / "job", 32, 10, "straggler=3"), folder / "parts", folder / "quiet"
+    with Cluster(folder) as cluster:
+        pperf("part", traces, "-o", quiet, "--dask", cluster.file)
+        running = subprocess.Popen([str(ROOT / "scripts" / "pperf"), "part", str(traces), "-o", str(parts), "--dask", str(cluster.file)],
+                                   env=environment(PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert written_file(parts, time.monotonic() + 120)
+        cluster.processes[-1].kill()
+        out, error = running.communicate(timeout=240)
+        assert running.returncode == 0, error[-800:]
+        assert contents(parts) == contents(quiet) and not list(parts.rglob("*.tmp"))
+        want, got = (json.loads(pperf("ranks", p, "-f", "json", *o)) for p, o in ((quiet, ()), (parts, ("--dask", cluster.file))))
+        assert want == got and got["matched"] == 240
+        assert want == json.loads(report("ranks", traces, "-f", "json").stdout)
+        lost = manifests(parts)[:3]
+        count = sum(len(json.loads(path.read_text())["traces"]) for path in lost)
+        for path in lost:
+            path.unlink()
+        assert "32 traces: %d written, %d were there" % (count, 32 - count) in pperf("part", traces, "-o", parts, "--dask", cluster.file)
+        assert contents(parts) == contents(quiet)
+
+
+@case
+def processes_and_parquet_have_the_same_answer(folder):
+    traces, parts = job(folder / "job", 8, 6, "straggler=3"), folder / "parts"
+    assert "8 traces: 8 written, 0 were there" in pperf("part", traces, "-o", parts, "-j", 3, "--parquet")
+    assert len(manifests(parts)) == 3 and len(list(parts.glob("*/*.parquet"))) == 27
+    for path in parts.glob("*/*.csv.gz"):
+        path.unlink()
+    same(traces, parts)
+    path = next(parts.glob("collectives/*.parquet"))
+    path.write_bytes(path.read_bytes()[:200])
+    assert len(pperf("ranks", parts, check=2).splitlines()) == 1
+
+
+@case
+def a_scheduler_that_is_not_there_is_named(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    text = pperf("part", traces, "-o", parts, "--dask", "tcp://127.0.0.1:1", check=2)
+    assert "pperf: no Dask scheduler can be reached" in text, text
 
 
 @case

@@ -72,6 +72,8 @@ struct rank_inputs {
 
 /* Lists the traces that options->files mean. Their processes are not opened. */
 void rank_inputs_find(struct rank_inputs *inputs, const struct options *options);
+/* As rank_inputs_find, without the traces of the same run beside a named file. */
+void rank_inputs_find_named(struct rank_inputs *inputs, const struct options *options);
 /* Adds the trace `path`. */
 struct rank_input *rank_inputs_add(struct rank_inputs *inputs, const char *path);
 /* Frees what was converted from the file `path` of another tool, if there are many files. It is
