@@ -29,6 +29,7 @@ def parser():
     part.add_argument("traces", nargs="+", metavar="TRACE", help="traces, folders and patterns")
     part.add_argument("-o", "--output", required=True, metavar="PARTS", help="the folder of the parts")
     part.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes at a time (1)")
+    part.add_argument("--no-findings", action="store_true", help="leave out the findings of diagnose, which cost most of the time")
     part.add_argument("--parquet", action="store_true", help="convert the tables to Parquet, for other engines")
     part.add_argument("--dask", metavar="SCHEDULER", help="a scheduler file or an address: its workers write the parts")
     part.add_argument("--redact", action="store_true", help="leave out arguments, folders and hosts")

@@ -71,8 +71,10 @@ def result_of(future):
 
 # ---- the map ----
 
-def share_command(program, traces, parts, tasks, redact):
-    return [program, "part", *traces, "-o", parts, "--share", "--tasks", str(tasks)] + (["--redact"] if redact else [])
+def share_command(traces, parts, tasks, options):
+    from pperf_parts.blame import report_program
+    return [report_program(), "part", *traces, "-o", parts, "--share", "--tasks", str(tasks),
+            *(["--redact"] if options.redact else []), *(["--no-findings"] if options.no_findings else [])]
 
 
 def share_environment(index):
@@ -124,10 +126,9 @@ def report_counts(counts, out):
 
 
 def part_in_processes(options, out):
-    from pperf_parts.blame import report_program
     if options.jobs < 1:
         raise PartsError("--jobs needs a number from 1 on, not %d" % options.jobs)
-    command = share_command(report_program(), options.traces, options.output, options.jobs, options.redact)
+    command = share_command(options.traces, options.output, options.jobs, options)
     running = [subprocess.Popen(command, env=share_environment(i), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for i in range(options.jobs)]
     outputs = [process.communicate() for process in running]
     for process, (_, error) in zip(running, outputs):
@@ -140,11 +141,10 @@ def part_in_processes(options, out):
 
 
 def part_on_dask(options, out):
-    from pperf_parts.blame import report_program
     client = connect(options.dask)
     tasks = workers_of(client) * SHARES_PER_WORKER
     folder = os.path.abspath(options.output)
-    command = share_command(report_program(), [os.path.abspath(trace) for trace in options.traces], folder, tasks, options.redact)
+    command = share_command([os.path.abspath(trace) for trace in options.traces], folder, tasks, options)
     futures = [client.submit(write_share, command, index, retries=RETRIES, pure=False) for index in range(tasks)]
     counts = [result_of(future) for future in futures]
     remove_remains(folder)

@@ -73,6 +73,8 @@ def steps(parts):
 
 
 def diagnose(parts):
+    if not any(manifest.get("findings") for manifest, _ in parts.tasks):
+        raise PartsError("the parts have no findings: they were written with --no-findings")
     rows = parts.rows(FINDINGS)
     for row in rows:
         row["path"] = path_of(row["path"])

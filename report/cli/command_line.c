@@ -271,6 +271,8 @@ static const struct option_entry {
 	{ 0, "share", NULL, FLAG(share),
 		"part: only this task's share of the traces, by the variables of Slurm, MPI or "
 		"Kubernetes" },
+	{ 0, "no-findings", NULL, FLAG(no_findings),
+		"part: leave out the findings of diagnose, which cost most of the time" },
 	{ 0, "stretches", "FILE", STRING(stretches),
 		"part: print where one trace spent its time in these stretches, for pperf ranks" },
 	{ 0, "tasks", "N", NUMBER(tasks), "part: number of tasks that share the traces" },

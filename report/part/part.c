@@ -147,6 +147,7 @@ static void put_manifest(const struct part_task *task, const uint64_t *bytes, st
 	json_put_unsigned(&json, "written_unix_ns",
 		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
 	json_put_bool(&json, "redacted", task->options->redact);
+	json_put_bool(&json, "findings", !task->options->no_findings);
 	json_put_begin(&json, "traces", '[');
 	for (size_t i = 0; i < task->count; i++)
 		put_entry(&json, task, &task->entries[i]);

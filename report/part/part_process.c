@@ -348,5 +348,6 @@ void part_process_write(const struct part_process *part)
 	put_ends(part);
 	put_places(part);
 	put_view(part, "steps", PART_STEPS, PART_STEP_COLUMNS, "step");
-	put_view(part, "diagnose", PART_FINDINGS, PART_FINDING_COLUMNS, "finding note");
+	if (!part->options->no_findings)
+		put_view(part, "diagnose", PART_FINDINGS, PART_FINDING_COLUMNS, "finding note");
 }

@@ -16,8 +16,8 @@ void interval_times_add(struct interval_times *times, uint64_t begin_ns, uint64_
 	const struct time_interval *last = times->count ? &times->all[times->count - 1] : NULL;
 	const uint64_t before = last ? last->before_ns + (last->end_ns - last->begin_ns) : 0;
 
-	*ARRAY_ADD(times->all, times->room,
-		times->count) = (struct time_interval){ begin_ns, end_ns, before };
+	*ARRAY_ADD(times->all, times->room, times->count) = (struct time_interval){ begin_ns,
+		end_ns, before };
 }
 
 void interval_times_free(struct interval_times *times)

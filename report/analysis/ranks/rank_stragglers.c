@@ -124,9 +124,8 @@ static void close_rank(struct straggler_pass *pass)
  * the stragglers' collectives. Sets the place that launched each collective. */
 static void run_straggler_pass(struct straggler_pass *pass, const struct options *given)
 {
-	struct interval_pass times = {
-		pass->intervals, pass->ranks->straggler_count, &pass->launched
-	};
+	struct interval_pass times = { pass->intervals, pass->ranks->straggler_count,
+		&pass->launched };
 	const struct profile_observer observer = interval_pass_observer(&times);
 	struct profile_options options;
 
