@@ -66,8 +66,10 @@ def put_ranks(document, out, top):
     rows = document["rows"]
     out.write("ranks      %d of %d aligned to the clock of rank %d, by the ends of collectives\n" % (
         sum(row["aligned"] for row in rows), len(rows), document["reference"]))
-    out.write("matched    %d collectives in %d communicators; %d lack a rank (of each, %d %% of the ranks suffice)\n" % (
-        document["matched"], document["communicators"], document["incomplete"], document["quorum_percent"]))
+    out.write("matched    %d collectives in %d communicator%s" % (document["matched"], document["communicators"], "s" if document["communicators"] != 1 else ""))
+    if document["incomplete"]:
+        out.write("; %d lack a rank (of each, %d %% of the ranks suffice)" % (document["incomplete"], document["quorum_percent"]))
+    out.write("\n")
     for hang in document["hangs"][:3]:
         out.write("hang       %d ranks wait for %s in collective %d of %s\n" % (len(hang["waiting"]), ", ".join(
             "rank %d" % absent["rank"] for absent in hang["absent"][:8]), hang["number"], escaped(hang["communicator"] or "a communicator without a name")))
