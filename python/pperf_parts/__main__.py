@@ -32,6 +32,7 @@ def parser():
     part.add_argument("--no-findings", action="store_true", help="leave out the findings of diagnose, which cost most of the time")
     part.add_argument("--parquet", action="store_true", help="convert the tables to Parquet, for other engines")
     part.add_argument("--dask", metavar="SCHEDULER", help="a scheduler file or an address: its workers write the parts")
+    part.add_argument("--tasks", type=int, metavar="N", help="with --dask: in how many tasks the traces are written (64)")
     part.add_argument("--redact", action="store_true", help="leave out arguments, folders and hosts")
     for name, text in (("ranks", "waits, stragglers and clocks of all ranks"), ("tree", "every call path, summed over the ranks"),
                        ("steps", "each step over the ranks"), ("diagnose", "findings over the ranks")):
@@ -98,6 +99,7 @@ def rows_view(options, out):
 
 def add_reduced(parts, sql):
     """Makes the table rank_waits, if the query names it: the rows of `pperf ranks`."""
+    from pperf_parts.parts import fill
     from pperf_parts.ranks import Ranks, as_json
     if not re.search(r"\brank_waits\b", sql):
         return
@@ -105,19 +107,16 @@ def add_reduced(parts, sql):
     keys = [key for key in rows[0] if key not in ("not_aligned_because",)]
     types = {"file": "varchar", "simulated": "boolean", "aligned": "boolean", "drift_ppm": "double"}
     parts.db.execute("create temp table rank_waits (%s)" % ", ".join('"%s" %s' % (key, types.get(key, "bigint")) for key in keys))
-    parts.db.executemany("insert into rank_waits values (%s)" % ", ".join("?" * len(keys)), [[row[key] for key in keys] for row in rows])
+    fill(parts.db, "rank_waits", [[row[key] for key in keys] for row in rows])
 
 
 def query(options, out):
     from pperf_parts import output, views
-    from pperf_parts.parts import Parts, engine
+    from pperf_parts.parts import Parts
     with Parts([options.parts], memory=options.memory) as parts:
         views.show(parts)
         add_reduced(parts, options.sql)
-        try:
-            rows = parts.rows(options.sql)
-        except engine().Error as error:
-            raise PartsError("the query fails: %s" % " ".join(str(error).split()))
+        rows = parts.rows(options.sql)
     if options.format == "json":
         output.put_json({"schema": "pperf.parts/1", "view": "query", "rows": [{k: plain(v) for k, v in row.items()} for row in rows]}, out)
     elif options.format == "csv":

@@ -4,7 +4,8 @@ import collections, contextlib, glob, os, subprocess, sys
 from pperf_parts import PartsError
 
 LAUNCHERS = "SLURM_PROCID SLURM_NTASKS OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE JOB_COMPLETION_INDEX".split()
-RETRIES, SHARES_PER_WORKER, IN_FLIGHT_PER_WORKER, BATCH = 2, 4, 2, 16
+# So that any number of workers makes the same tasks, SHARES is not made of it.
+RETRIES, SHARES, IN_FLIGHT_PER_WORKER, BATCH = 2, 64, 2, 16
 
 
 class Here:
@@ -29,10 +30,12 @@ def connect(scheduler):
 
 
 def workers_of(client):
-    count = len(client.scheduler_info(n_workers=-1)["workers"])
-    if not count:
+    """The number of workers, at least one. Workers that were just started are waited for."""
+    try:
+        client.wait_for_workers(1, timeout=60)
+    except TimeoutError:
         raise PartsError("the Dask scheduler has no workers; start some: dask worker ADDRESS")
-    return count
+    return len(client.scheduler_info(n_workers=-1)["workers"])
 
 
 def batch(function, items):
@@ -142,7 +145,8 @@ def part_in_processes(options, out):
 
 def part_on_dask(options, out):
     client = connect(options.dask)
-    tasks = workers_of(client) * SHARES_PER_WORKER
+    workers_of(client)
+    tasks = options.tasks or SHARES
     folder = os.path.abspath(options.output)
     command = share_command([os.path.abspath(trace) for trace in options.traces], folder, tasks, options)
     futures = [client.submit(write_share, command, index, retries=RETRIES, pure=False) for index in range(tasks)]

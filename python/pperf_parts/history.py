@@ -16,29 +16,29 @@ JOB, NIGHT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"), re.compile(r"\d{4}-
 STEPS = "(duration of a step)"
 
 PLACES = """
-select path, kind, min(depth) depth, count(*) ranks, sum(calls)::bigint calls, sum(gpu_total_ns)::bigint gpu_total_ns,
-    sum(cpu_total_ns)::bigint cpu_total_ns, min(gpu_total_ns) gpu_min_ns, max(gpu_total_ns) gpu_max_ns,
-    arg_max(number, (coalesce(gpu_total_ns, -1), -number)) gpu_max_rank, quantile_disc(gpu_total_ns, 0.5) gpu_p50_ns,
-    quantile_disc(gpu_total_ns, 0.95) gpu_p95_ns, (select max(steps) from processes join shown using (trace)) steps,
-    max(reserved_peak_bytes) reserved_peak_bytes, max(allocated_peak_bytes) allocated_peak_bytes
-from (select path, kind, min(depth) depth, number, sum(calls) calls, sum(gpu_total_ns)::bigint gpu_total_ns, sum(cpu_total_ns)::bigint cpu_total_ns,
-    max(reserved_peak_bytes) reserved_peak_bytes, max(allocated_peak_bytes) allocated_peak_bytes
+select path, kind, min(depth) as depth, count(*) as ranks, sum(calls)::bigint as calls, sum(gpu_total_ns)::bigint as gpu_total_ns,
+    sum(cpu_total_ns)::bigint as cpu_total_ns, min(gpu_total_ns) as gpu_min_ns, max(gpu_total_ns) as gpu_max_ns,
+    arg_max(number, (coalesce(gpu_total_ns, -1), -number)) gpu_max_rank, quantile_disc(gpu_total_ns, 0.5) as gpu_p50_ns,
+    quantile_disc(gpu_total_ns, 0.95) as gpu_p95_ns, (select max(steps) from processes join shown using (trace)) as steps,
+    max(reserved_peak_bytes) as reserved_peak_bytes, max(allocated_peak_bytes) as allocated_peak_bytes
+from (select path, kind, min(depth) as depth, number, sum(calls) as calls, sum(gpu_total_ns)::bigint as gpu_total_ns, sum(cpu_total_ns)::bigint as cpu_total_ns,
+    max(reserved_peak_bytes) as reserved_peak_bytes, max(allocated_peak_bytes) as allocated_peak_bytes
     from places join shown using (trace) group by path, kind, number)
 where calls > 0 or gpu_total_ns > 0 group by path, kind order by path, kind
 """
 RUNS = """
-select min(run_id) run_id, min(started_unix_ns) started_unix_ns, count(*) processes, max(steps) steps, max(wall_ns) wall_ns,
-    sum(gpu_busy_ns)::bigint gpu_busy_ns, sum(gpu_exposed_communication_ns)::bigint gpu_exposed_communication_ns,
-    (select quantile_disc(duration_ns, 0.5) from steps join shown using (trace) where state = 'usual') step_p50_ns,
-    count(*) filter (status <> 'ok' and status <> 'no_collectives') damaged, max(reserved_peak_bytes) reserved_peak_bytes,
-    coalesce(max(torch), '') torch, coalesce(max(cuda), '') cuda, coalesce(max(device), '') device from processes join shown using (trace)
+select min(run_id) as run_id, min(started_unix_ns) as started_unix_ns, count(*) as processes, max(steps) as steps, max(wall_ns) as wall_ns,
+    sum(gpu_busy_ns)::bigint as gpu_busy_ns, sum(gpu_exposed_communication_ns)::bigint as gpu_exposed_communication_ns,
+    (select quantile_disc(duration_ns, 0.5) from steps join shown using (trace) where state = 'usual') as step_p50_ns,
+    count(*) filter (status <> 'ok' and status <> 'no_collectives') as damaged, max(reserved_peak_bytes) as reserved_peak_bytes,
+    coalesce(max(torch), '') as torch, coalesce(max(cuda), '') as cuda, coalesce(max(device), '') as device from processes join shown using (trace)
 """
 RANK_RUNS = """
-select number rank, host, wall_ns, gpu_busy_ns, gpu_computation_ns, gpu_communication_ns, gpu_exposed_communication_ns, reserved_peak_bytes, status
+select number as rank, host, wall_ns, gpu_busy_ns, gpu_computation_ns, gpu_communication_ns, gpu_exposed_communication_ns, reserved_peak_bytes, status
 from processes join shown using (trace) order by number, trace
 """
 SPREADS = """
-select path, kind, "of", bucket, sum(count)::bigint count from spreads join shown using (trace) join (select distinct trace, key, path, kind from places) using (trace, key)
+select path, kind, "of", bucket, sum(count)::bigint as count from spreads join shown using (trace) join (select distinct trace, key, path, kind from places) using (trace, key)
 group by path, kind, "of", bucket order by path, kind, "of", bucket
 """
 
@@ -89,7 +89,7 @@ def write(db, folder, table, job, night, name, sql):
 
 def add(options, out):
     from pperf_parts import views
-    from pperf_parts.parts import Parts, engine, text_of
+    from pperf_parts.parts import Parts, engine, fill, text_of
     job = checked(JOB, options.job, "name of a job: letters, digits, . _ and -")
     with Parts(options.parts, ("processes", "places", "steps", "spreads")) as parts:
         views.show(parts, run=options.run)
@@ -101,9 +101,7 @@ def add(options, out):
     db = engine().connect(config={"memory_limit": "2GB"})
     for table, (description, rows) in results.items(): # runs is the last: a run is there if its row is
         db.execute("create table incoming (%s)" % ", ".join('"%s" %s' % (d[0], d[1]) for d in description))
-        if rows:
-            db.executemany("insert into incoming values (%s)" % ", ".join("?" * len(description)),
-                           [[text_of(v) if isinstance(v, str) else v for v in row] for row in rows])
+        fill(db, "incoming", [[text_of(v) if isinstance(v, str) else v for v in row] for row in rows])
         write(db, options.to, table, job, night, name, "select * from incoming")
         db.execute("drop table incoming")
     db.close()

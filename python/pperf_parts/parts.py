@@ -243,13 +243,32 @@ class Parts:
 
     def rows(self, sql, *parameters):
         """Rows of a query as dictionaries."""
-        result = self.db.execute(sql, list(parameters))
+        result = self.execute(sql, parameters)
         names = [d[0] for d in result.description]
         return [dict(zip(names, row)) for row in result.fetchall()]
 
     def arrays(self, sql, *parameters):
         """Columns of a query as numpy arrays."""
-        return self.db.execute(sql, list(parameters)).fetchnumpy()
+        return self.execute(sql, parameters).fetchnumpy()
+
+    def execute(self, sql, parameters):
+        try:
+            return self.db.execute(sql, list(parameters))
+        except engine().Error as error:
+            raise PartsError("the query fails: %s" % " ".join(str(error).split())[:500])
+
+
+def literal(value):
+    if value is None:
+        return "null"
+    return quoted(value.replace("\0", "\ufffd")) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def fill(db, table, rows, chunk=1000):
+    """Inserts rows of numbers and texts, many by one statement. (For each value of a parameter, DuckDB
+    searches for modules that are not installed.)"""
+    for first in range(0, len(rows), chunk):
+        db.execute("insert into %s values %s" % (table, ", ".join("(%s)" % ", ".join(map(literal, row)) for row in rows[first:first + chunk])))
 
 
 def write_parquet(manifest, table, threads=1):

@@ -317,6 +317,8 @@ class Cluster:
         for _ in range(workers):
             self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
                        "--local-directory", str(folder))
+        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
+        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
 
     def start(self, kind, *options):
         env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5")
