@@ -65,7 +65,7 @@ def ranks(options, out):
     if not 1 <= options.quorum <= 100:
         raise PartsError("--quorum needs a percentage from 1 to 100, not %d" % options.quorum)
     executor = OnDask(options.dask) if options.dask else Here()
-    with Parts(options.parts, ("processes", "communicators", "collectives", "sites", "ends"), options.memory) as parts:
+    with Parts(options.parts, ("processes", "communicators", "collectives", "sites", "requests", "ends"), options.memory) as parts:
         result = Ranks(parts, options.quorum, options.run, executor)
         blame(parts, result)
         document = as_json(result, options.rank)

@@ -13,7 +13,7 @@ NAMES = ["reduce-scatter", "all-reduce", "all-reduce", "all-gather", "all-gather
 
 class Communicator:
     """The collectives of one rank in one communicator, as arrays by their order."""
-    ARRAYS = ("start", "end", "kind", "exposed", "site")
+    ARRAYS = ("start", "end", "kind", "exposed", "site", "bytes", "bus_bytes")
 
     def __init__(self, row, arrays):
         self.name = row["name"] or ""

@@ -15,11 +15,13 @@ TABLES = {
                  "waits_in_call:b bytes:i content:i started_unix_ns:i wall_ns:i cpu_self_ns:i gpu_count:i gpu_total_ns:i gpu_busy_ns:i "
                  "gpu_computation_ns:i gpu_communication_ns:i gpu_exposed_communication_ns:i gpu_copy_ns:i gpu_last_unix_ns:i "
                  "reserved_peak_bytes:i allocated_peak_bytes:i events:i lost_events:i truncated_streams:i dropped:i steps:i pairs:i untimed:i "
+                 "world_size:i lacks_events:b requests:i more_pairs:b "
                  "torch:t cuda:t device:t",
     "communicators": "trace:i rank:i comm:i device:i stream:i key:i name:t named:b low:i high:i first_sequence:i count:i requested:i",
-    "collectives": "trace:i rank:i comm:i seq:i kind:i start_ns:i end_ns:i requested_ns:i launched_ns:i exposed_ns:i site:i",
+    "collectives": "trace:i rank:i comm:i seq:i kind:i start_ns:i end_ns:i requested_ns:i launched_ns:i exposed_ns:i site:i bytes:i bus_bytes:i",
     "sites": "trace:i rank:i site:i path:t",
-    "ends": "trace:i rank:i thread:i begin_ns:i path:t source:t frames:t",
+    "ends": "trace:i rank:i thread:i begin_ns:i path:t source:t frames:t call:t",
+    "requests": "trace:i rank:i key:i from_rank:i to_rank:i ranks:i own_rank:i count:i pairs:i operation:t making:b",
     "places": "trace:i rank:i place:i key:i name:t kind:t depth:i path:t calls:i cpu_total_ns:i cpu_self_ns:i gpu_total_ns:i gpu_self_ns:i "
               "gpu_calls:i idle_ns:i min_ns:i max_ns:i bytes:i alloc_bytes:i free_bytes:i tensor_alloc_bytes:i tensor_free_bytes:i "
               "reserved_peak_bytes:i allocated_peak_bytes:i",
@@ -207,7 +209,6 @@ class Parts:
         if threads:
             config["threads"] = str(threads)
         self.db = engine().connect(config=config)
-        self.db.execute("set preserve_insertion_order = false")
         self.tasks = list(chosen_tasks(self.manifests))
         for table in tables:
             self.load(table)

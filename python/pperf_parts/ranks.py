@@ -7,10 +7,11 @@ from pperf_parts import PartsError
 from pperf_parts.clocks import Clocks, explain_unaligned
 from pperf_parts.communicators import LOST, NAMES, Communicator, find_groups
 from pperf_parts.distributed import Here
+from pperf_parts.hangs import Hangs, json_of_hang
 from pperf_parts.parts import path_of, text_of
 from pperf_parts.rank_inputs import STATUSES, read_inputs
 
-QUORUM, STRAGGLERS, PEERS, PLACES, MISSING_NAMED = 95, 3, 32, 32, 8
+QUORUM, STRAGGLERS, PEERS, PLACES, MISSING_NAMED, RATE_RESIDUALS = 95, 3, 32, 32, 8, 4
 CELLS = 1 << 21  # of a block of members and instances
 
 
@@ -37,11 +38,11 @@ def read_communicators(parts, traces):
     rows = {}
     for row in parts.rows("select trace, comm, name, named, key, high, first_sequence, requested, count from communicators order by trace, comm"):
         rows.setdefault(row["trace"], []).append(row)
-    arrays = parts.arrays("select trace, comm, start_ns, end_ns, kind::utinyint kind, exposed_ns, site from collectives order by trace, comm, seq")
+    arrays = parts.arrays("select trace, comm, start_ns, end_ns, kind::utinyint kind, exposed_ns, site, bytes, bus_bytes from collectives order by trace, comm, seq")
     arrays = {name: np.ma.getdata(array) for name, array in arrays.items()}
     if len(arrays["kind"]) and arrays["kind"].max() >= len(NAMES):
         raise PartsError("table collectives has the kind %d, which this pperf does not know" % arrays["kind"].max())
-    result, columns = {}, ("start_ns", "end_ns", "kind", "exposed_ns", "site")
+    result, columns = {}, ("start_ns", "end_ns", "kind", "exposed_ns", "site", "bytes", "bus_bytes")
     for trace in traces:
         result[trace] = []
         first, end = np.searchsorted(arrays["trace"], [trace, trace + 1])
@@ -53,11 +54,11 @@ def read_communicators(parts, traces):
     return result
 
 
-def missing_ranks(ranks, by_file):
-    highest = ranks[-1].number
-    if by_file or highest + 1 > 2 * len(ranks):
+def missing_ranks(ranks, by_file, world_size):
+    end = max(ranks[-1].number + 1, world_size)
+    if by_file or end > 2 * len(ranks):
         return []
-    return sorted(set(range(highest)) - {rank.number for rank in ranks})
+    return sorted(set(range(end)) - {rank.number for rank in ranks})
 
 
 def refusal(inputs, ranks):
@@ -102,7 +103,7 @@ def outcomes_of_block(start, duration, has, residuals, quorum, member_ranks):
     sums = {"matched": has.sum(axis=1), "decided": (has & decided).sum(axis=1), "wait_ns": wait.sum(axis=1),
             "transfer_ns": (duration - wait).sum(axis=1), "last": is_last.sum(axis=1), "late_ns": np.where(is_last, late, 0).sum(axis=1)}
     arrays = {"instance": np.flatnonzero(counts), "present": present, "last": np.where(decided, member_ranks[last], -1), "late": late,
-              "wait": wait.sum(axis=0), "transfer": (duration - wait).sum(axis=0)}
+              "last_start": two[1], "tolerance": tolerance, "wait": wait.sum(axis=0), "transfer": (duration - wait).sum(axis=0)}
     return arrays, sums, has
 
 
@@ -156,12 +157,13 @@ class Ranks:
         self.find_stragglers()
         self.choose_places()
         self.make_rows(parts)
-        self.ends = {}
-        for row in parts.rows("select * from ends order by trace, thread"):
-            self.ends.setdefault(row["trace"], []).append(row)
+        self.ends, self.requests = {}, {}
+        for name, rows in (("ends", self.ends), ("requests", self.requests)):
+            for row in parts.rows("select * from %s order by rowid" % name):
+                rows.setdefault(row["trace"], []).append(row)
 
     def select(self, comms):
-        ranks = [Rank(item, comms[item.trace], item.rank) for item in self.inputs if item.is_used and comms[item.trace]]
+        ranks = [Rank(item, comms[item.trace], item.rank) for item in self.inputs if item.is_used and (comms[item.trace] or item.requests)]
         self.by_file = any(rank.input.rank < 0 for rank in ranks)
         if self.by_file:
             for number, rank in enumerate(ranks):
@@ -169,7 +171,8 @@ class Ranks:
         self.ranks = sorted(ranks, key=lambda rank: rank.number)
         if len(self.ranks) < 2:
             raise PartsError(refusal(self.inputs, self.ranks))
-        self.missing = missing_ranks(self.ranks, self.by_file)
+        self.world_size = max(rank.input.world_size for rank in self.ranks)
+        self.missing = missing_ranks(self.ranks, self.by_file, self.world_size)
 
     def warn_of_missing(self):
         if not self.missing:
@@ -177,6 +180,8 @@ class Ranks:
         text = ", ".join(map(str, self.missing[:MISSING_NAMED]))
         if len(self.missing) > MISSING_NAMED:
             text += " and %d more" % (len(self.missing) - MISSING_NAMED)
+        if self.world_size:
+            text += " of %d" % self.world_size
         self.warnings.append("rank%s %s %s no usable trace" % ("s" if len(self.missing) > 1 else "", text, "have" if len(self.missing) > 1 else "has"))
 
     def compute_waits(self, executor):
@@ -269,14 +274,16 @@ class Ranks:
         rows, last = {}, {}
         for outcomes in self.outcomes:
             kinds, sites = member_kinds(outcomes.members, outcomes.instance, "kind")[0], self.places_of(outcomes)
-            exposed = self.exposed_of(outcomes)
+            exposed, rates = self.exposed_of(outcomes), self.rates_of(outcomes)
             for i in range(len(kinds)):
                 key = int(kinds[i]), int(sites[i])
-                row = rows.setdefault(key, dict(kind=key[0], site=key[1], calls=0, wait_ns=0, transfer_ns=0, exposed_ns=0, decided=0, last=0, last_rank=-1))
+                row = rows.setdefault(key, dict(kind=key[0], site=key[1], calls=0, wait_ns=0, transfer_ns=0, exposed_ns=0, decided=0, last=0, last_rank=-1, rate=[0] * 5))
                 row["calls"] += 1
                 row["wait_ns"] += int(outcomes.wait[i])
                 row["transfer_ns"] += int(outcomes.transfer[i])
                 row["exposed_ns"] += int(exposed[i])
+                if rates is not None:
+                    row["rate"] = [a + int(b) for a, b in zip(row["rate"], rates[:, i])]
                 rank = int(outcomes.last[i])
                 if rank < 0:
                     continue
@@ -296,9 +303,35 @@ class Ranks:
             total[has] += member.comm.exposed[outcomes.instance[has] + member.shift]
         return total
 
+    def rates_of(self, outcomes):
+        """Bytes of the message, their time, bytes on the bus, their time, and residuals, of each
+        outcome; None: no size is known."""
+        total, known = np.zeros((5, len(outcomes.instance)), np.int64), False
+        for row, member in enumerate(outcomes.members):
+            has = outcomes.has[row]
+            index = outcomes.instance[has] + member.shift
+            comm, bytes_ = member.comm, member.comm.bytes[index]
+            if not bytes_.any():
+                continue
+            known, duration = True, comm.end[index] - comm.start[index]
+            waited = outcomes.last_start[has] - self.clocks.fit[member.rank].map(comm.start[index])
+            transfer = duration - np.minimum(np.maximum(waited, 0), duration)
+            sized, on_bus = bytes_ != 0, (bytes_ != 0) & (comm.bus_bytes[index] != 0)
+            total[:, has] += [bytes_, transfer * sized, comm.bus_bytes[index] * sized, transfer * on_bus, outcomes.tolerance[has] * sized]
+        return total if known else None
+
     @property
     def exposed_ns(self):
         return sum(rank.input.gpu_exposed_communication_ns for rank in self.ranks)
+
+
+def rate_of(row, on_bus):
+    """Bytes per second and rank while the collectives of a row transfer, or None."""
+    count, time, bus_count, bus_time, residual = row["rate"]
+    time_of = bus_time if on_bus else time
+    if not time_of or time < residual * RATE_RESIDUALS:
+        return None
+    return min(int(float(bus_count if on_bus else count) * 1e9 / float(time_of)), (1 << 63) - 1) or None
 
 
 def median_of(values):
@@ -321,54 +354,6 @@ class Straggler:
         late = [o.late[o.last == rank] for o in ranks.outcomes if o.number == self.group]
         late = late[0] if late else np.zeros(0, np.int64)
         self.typical_ns = len(late) * median_of(late) if len(late) else 0
-
-
-# ---- hangs ----
-
-class Hangs:
-    """Collectives that some ranks wait in and others have not requested:
-    report/analysis/ranks/rank_hang.c."""
-
-    def __init__(self, ranks):
-        self.ranks, self.all, self.waits = ranks, [], set()
-        ends = [self.end_of(i) for i in range(len(ranks.ranks)) if ranks.clocks.aligned[i]]
-        self.latest = max(ends, default=LOST)
-        if not all(rank.input.ended for rank in ranks.ranks):
-            for group in ranks.groups:
-                self.examine(group)
-        for hang in self.all:
-            hang["is_cause"] = any(rank not in self.waits for rank in hang["absent"])
-        self.all.sort(key=lambda hang: (not hang["is_cause"], -len(hang["waiting"])))
-
-    def time(self, rank, since_start):
-        return int(self.ranks.clocks.fit[rank].map(self.ranks.ranks[rank].input.started_unix_ns + since_start))
-
-    def end_of(self, rank):
-        return self.time(rank, self.ranks.ranks[rank].input.wall_ns)
-
-    def open_ns(self, rank, begin):
-        end = self.end_of(rank)
-        if self.ranks.clocks.aligned[rank]:
-            end = max(end, self.latest)
-        return max(end - self.time(rank, begin), 0)
-
-    def requested(self, member):
-        item = self.ranks.ranks[member.rank].input
-        if item.status != "ok":
-            return None
-        return (len(member.comm) if item.ended else member.comm.requested) - member.shift
-
-    def examine(self, group):
-        known = [(m.rank, self.requested(m)) for m in group.members]
-        known = [(rank, number) for rank, number in known if number is not None]
-        if len(group.members) < 2 or not known:
-            return
-        lowest, most = min(n for _, n in known), max(n for _, n in known)
-        if lowest >= most or all(self.ranks.ranks[rank].input.ended for rank, n in known if n == most):
-            return
-        waiting = [rank for rank, n in known if n > lowest]
-        self.waits.update(waiting)
-        self.all.append({"group": group, "number": lowest - group.begin + 1, "waiting": waiting, "absent": [rank for rank, n in known if n <= lowest]})
 
 
 # ---- JSON ----
@@ -397,17 +382,6 @@ def json_of_straggler(ranks, straggler):
             "more_ns": straggler.more_ns, "own_ns": straggler.own_ns, "others_ns": straggler.others_ns}
 
 
-def json_of_hang(ranks, hangs, hang):
-    absent = []
-    for index in hang["absent"]:
-        rank = ranks.ranks[index]
-        threads = [] if rank.input.ended else ranks.ends.get(rank.input.trace, [])
-        absent.append({"rank": rank.number, "ended": rank.input.ended, "waits_elsewhere": index in hangs.waits, "threads": [
-            {"tid": t["thread"], "path": path_of(t["path"]), "open_ns": hangs.open_ns(index, t["begin_ns"]), "source": text_of(t["source"]) or None,
-             "stack": path_of(t["frames"])} for t in threads]})
-    return {"communicator": hang["group"].name, "number": hang["number"], "waiting": [ranks.ranks[i].number for i in hang["waiting"]], "absent": absent}
-
-
 def as_json(ranks, rank=None):
     """The document of `pperf-report ranks -f json`."""
     hangs, number = Hangs(ranks), lambda index: ranks.ranks[index].number
@@ -418,11 +392,12 @@ def as_json(ranks, rank=None):
         "rows": [json_of_rank(ranks, i) for i in range(len(ranks.ranks)) if rank is None or number(i) == rank],
         "stragglers": [json_of_straggler(ranks, s) for s in ranks.stragglers],
         "collectives": [{"name": NAMES[r["kind"]], "path": r["path"], "calls": r["calls"], "wait_ns": r["wait_ns"], "transfer_ns": r["transfer_ns"],
-                         "decided": r["decided"], "last": r["last"], "last_rank": number(r["last_rank"]) if r["last_rank"] >= 0 else None} for r in ranks.rows],
+                         "decided": r["decided"], "last": r["last"], "last_rank": number(r["last_rank"]) if r["last_rank"] >= 0 else None,
+                         "message_bytes_per_s": rate_of(r, False), "bus_bytes_per_s": rate_of(r, True)} for r in ranks.rows],
         "warnings": ranks.warnings,
         "traces": {status: sum(item.status == status for item in ranks.inputs) for status in STATUSES},
         "faults": [{"file": i.file, "rank": i.rank if i.rank >= 0 else None, "status": i.status, "why": i.why} for i in ranks.inputs if i.is_fault],
-        "missing_ranks": ranks.missing, "quorum_percent": ranks.quorum, "incomplete": ranks.incomplete,
+        "missing_ranks": ranks.missing, "world_size": ranks.world_size or None, "quorum_percent": ranks.quorum, "incomplete": ranks.incomplete,
         "islands": [{"reference": number(reference), "ranks": count} for reference, count in ranks.clocks.islands],
         "exposed": [{"name": NAMES[r["kind"]], "path": r["path"], "calls": r["calls"], "exposed_ns": r["exposed_ns"], "total_ns": r["wait_ns"] + r["transfer_ns"]}
                     for r in sorted(ranks.rows, key=lambda r: -r["exposed_ns"]) if r["exposed_ns"]],

@@ -35,15 +35,19 @@
 		"content started_unix_ns wall_ns cpu_self_ns gpu_count gpu_total_ns gpu_busy_ns " \
 		"gpu_computation_ns gpu_communication_ns gpu_exposed_communication_ns "           \
 		"gpu_copy_ns gpu_last_unix_ns reserved_peak_bytes allocated_peak_bytes events "   \
-		"lost_events truncated_streams dropped steps pairs untimed torch:text cuda:text " \
+		"lost_events truncated_streams dropped steps pairs untimed world_size "           \
+		"lacks_events:flag requests more_pairs:flag torch:text cuda:text "                \
 		"device:text")                                                                    \
 	X(COMMUNICATORS, communicators,                                                           \
 		"comm device stream key name:text named:flag low high first_sequence count "      \
 		"requested")                                                                      \
 	X(COLLECTIVES, collectives,                                                               \
-		"comm seq kind start_ns end_ns requested_ns launched_ns exposed_ns site")         \
+		"comm seq kind start_ns end_ns requested_ns launched_ns exposed_ns site bytes "   \
+		"bus_bytes")                                                                      \
 	X(SITES, sites, "site path:text")                                                         \
-	X(ENDS, ends, "thread begin_ns path:text source:text frames:text")                        \
+	X(REQUESTS, requests,                                                                     \
+		"key from_rank to_rank ranks own_rank count pairs operation:text making:flag")    \
+	X(ENDS, ends, "thread begin_ns path:text source:text frames:text call:text")              \
 	X(PLACES, places, "place key " PART_PLACE_COLUMNS)                                        \
 	X(SPREADS, spreads, "key of:text bucket count")                                           \
 	X(STEPS, steps, PART_STEP_COLUMNS)                                                        \

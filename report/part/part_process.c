@@ -98,6 +98,10 @@ static void put_process(const struct part_process *part)
 	part_integer(file, part->is_open && process->steps ? (int64_t)process->steps->count : 0);
 	part_integer(file, (int64_t)input->collectives.pairs);
 	part_integer(file, (int64_t)input->collectives.untimed);
+	part_integer(file, input->world_size);
+	part_flag(file, input->lacks_events);
+	part_integer(file, (int64_t)input->requests.count);
+	part_flag(file, input->requests.has_more_pairs);
 	put_meta(part, file, "version.torch");
 	put_meta(part, file, "version.cuda_runtime");
 	put_device(part, file);
@@ -105,6 +109,12 @@ static void put_process(const struct part_process *part)
 }
 
 /* ---- communicators and collectives ---- */
+
+/* Writes a number that may be UINT32_MAX: unknown, and -1 in the table. */
+static void put_number(struct part_file *file, uint32_t number)
+{
+	part_integer(file, number == UINT32_MAX ? -1 : (int64_t)number);
+}
 
 static void put_communicators(const struct part_process *part)
 {
@@ -115,8 +125,8 @@ static void put_communicators(const struct part_process *part)
 		struct part_file *file = begin_row(part, PART_COMMUNICATORS);
 
 		part_integer(file, (int64_t)i);
-		part_integer(file, comm->device == UINT32_MAX ? -1 : (int64_t)comm->device);
-		part_integer(file, comm->stream);
+		put_number(file, comm->device);
+		put_number(file, comm->stream);
 		part_integer(file, (int64_t)comm->key);
 		part_text(file, comm->group.length ? comm->group.bytes : "", comm->group.length);
 		part_flag(file, comm->group.known);
@@ -203,6 +213,8 @@ static void put_collectives(const struct part_process *part)
 		part_known(file, collective->launched_ns);
 		part_integer(file, (int64_t)collective->exposed_ns);
 		part_integer(file, (int64_t)sites[i]);
+		part_integer(file, (int64_t)collective->bytes);
+		part_integer(file, (int64_t)collective->bus_bytes);
 		part_row_end(file);
 	}
 	free(sites);
@@ -232,6 +244,28 @@ static void put_ends(const struct part_process *part)
 		put_names(file, end->threads[i].path, end->threads[i].path_count);
 		part_string(file, end->threads[i].source);
 		put_names(file, end->threads[i].frames, end->threads[i].frame_count);
+		part_string(file, end->threads[i].call);
+		part_row_end(file);
+	}
+}
+
+static void put_requests(const struct part_process *part)
+{
+	const struct communicator_requests *requests = &part->input->requests;
+
+	for (size_t i = 0; i < requests->count; i++) {
+		const struct communicator_request *request = &requests->all[i];
+		struct part_file *file = begin_row(part, PART_REQUESTS);
+
+		part_integer(file, (int64_t)request->key);
+		put_number(file, request->from);
+		put_number(file, request->to);
+		part_integer(file, request->ranks);
+		part_integer(file, request->rank);
+		part_integer(file, (int64_t)request->count);
+		part_integer(file, (int64_t)request->pairs);
+		part_string(file, nccl_operation_name(request->operation));
+		part_flag(file, request->is_being_made);
 		part_row_end(file);
 	}
 }
@@ -345,6 +379,7 @@ void part_process_write(const struct part_process *part)
 		return;
 	put_communicators(part);
 	put_collectives(part);
+	put_requests(part);
 	put_ends(part);
 	put_places(part);
 	put_view(part, "steps", PART_STEPS, PART_STEP_COLUMNS, "step");

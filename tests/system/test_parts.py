@@ -271,7 +271,7 @@ def hostile_parts_are_refused_in_a_sentence(folder):
     name = manifests(good)[0].stem
     header = gzip.decompress((good / "collectives" / (name + ".csv.gz")).read_bytes()).split(b"\n")[0] + b"\n"
     rows = len(table(good, "collectives"))
-    bomb = gzip.compress(header + b"1,0,0,0,1,1,2,,,0,0\n" * 3000000, 9)
+    bomb = gzip.compress(header + b"1,0,0,0,1,1,2,,,0,0,0,0\n" * 3000000, 9)
     cases = {
         "no manifest": lambda p: shutil.rmtree(p / "manifest"),
         "not JSON": lambda p: manifests(p)[0].write_text("{"),
@@ -290,10 +290,10 @@ def hostile_parts_are_refused_in_a_sentence(folder):
         "a cut file": lambda p: os.truncate(p / "collectives" / (name + ".csv.gz"), 1000),
         "cut, and the manifest agrees": lambda p: replaced(p, "collectives", (p / "collectives" / (name + ".csv.gz")).read_bytes()[:1000]),
         "not gzip": lambda p: replaced(p, "collectives", b"x" * 5000),
-        "wrong types": lambda p: replaced(p, "collectives", gzip.compress(header + b"a,b,c,d,e,f,g,h,i,j,k\n" * rows)),
+        "wrong types": lambda p: replaced(p, "collectives", gzip.compress(header + b"a,b,c,d,e,f,g,h,i,j,k,l,m\n" * rows)),
         "other columns": lambda p: replaced(p, "collectives", gzip.compress(b"a\n" + b"1\n" * rows)),
-        "huge numbers": lambda p: replaced(p, "collectives", gzip.compress(header + b"1,0,0,0,1,99999999999999999999,2,,,0,0\n" * rows)),
-        "an unknown kind": lambda p: replaced(p, "collectives", gzip.compress(header + b"%d,0,0,0,99,1,2,,,0,0\n" % 1 * rows)),
+        "huge numbers": lambda p: replaced(p, "collectives", gzip.compress(header + b"1,0,0,0,1,99999999999999999999,2,,,0,0,0,0\n" * rows)),
+        "an unknown kind": lambda p: replaced(p, "collectives", gzip.compress(header + b"%d,0,0,0,99,1,2,,,0,0,0,0\n" % 1 * rows)),
         "a bomb": lambda p: replaced(p, "collectives", bomb),
     }
     for what, change in cases.items():
@@ -378,7 +378,7 @@ def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
 def processes_and_parquet_have_the_same_answer(folder):
     traces, parts = job(folder / "job", 8, 6, "straggler=3"), folder / "parts"
     assert "8 traces: 8 written, 0 were there" in pperf("part", traces, "-o", parts, "-j", 3, "--parquet")
-    assert len(manifests(parts)) == 3 and len(list(parts.glob("*/*.parquet"))) == 27
+    assert len(manifests(parts)) == 3 and len(list(parts.glob("*/*.parquet"))) == 30
     for path in parts.glob("*/*.csv.gz"):
         path.unlink()
     same(traces, parts)

@@ -3,6 +3,19 @@
 #include "report/base/compare.h"
 #include <sys/stat.h>
 
+/* Returns how many ranks the job has: at least as many as any of its communicators. */
+static int64_t world_size_of(
+	const struct process *process, const struct communicator_requests *requests)
+{
+	const int64_t given = process_meta_number(process, "distributed.world_size");
+	int64_t world_size = given > 0 ? given : 0;
+
+	for (size_t i = 0; i < requests->count; i++)
+		if (requests->all[i].ranks > world_size)
+			world_size = requests->all[i].ranks;
+	return world_size;
+}
+
 static void read_facts(struct rank_input *input)
 {
 	const struct process *process = &input->process;
@@ -11,6 +24,8 @@ static void read_facts(struct rank_input *input)
 
 	input->run_id = header->run_id;
 	input->ended = header->flags & TRACE_ENDED || process_meta(process, "import.format").known;
+	input->lacks_events = process->integrity.lost_events || header->ring.bytes;
+	input->world_size = world_size_of(process, &input->requests);
 	input->totals = process->profile->totals;
 	input->has_gpu = process->profile->timeline != NULL;
 	input->gpu_count = (uint32_t)timeline_devices(process->profile->timeline, &devices);
@@ -33,7 +48,7 @@ static void set_read_status(struct rank_input *input)
 	else if (input->process.integrity.damaged)
 		rank_input_refuse(input, RANK_INPUT_DAMAGED, "%s",
 			warning ? warning : "parts of the file are damaged");
-	if (input->collectives.count)
+	if (input->collectives.count || input->requests.count)
 		return;
 	if (input->status == RANK_INPUT_OK)
 		rank_input_refuse(input, RANK_INPUT_NO_COLLECTIVES, "%s: has no collective", path);
@@ -67,9 +82,10 @@ bool rank_input_read(struct rank_input *input, const struct categories *categori
 	}
 	collectives_read(&input->collectives, process->reader, collective_calls_of(process),
 		process->simulated, process->categories);
+	input->requests = communicator_requests_copy(&collective_calls_of(process)->requests);
 	read_facts(input);
 	set_read_status(input);
-	if (!input->ended && input->collectives.count)
+	if (!input->ended && (input->collectives.count || process->rank >= 0))
 		input->end = rank_end_read(process, &input->collectives);
 	return true;
 }

@@ -120,7 +120,8 @@ static bool select_ranks(struct ranks *ranks)
 		struct rank_input *input = inputs->all[i];
 
 		ranks->input_counts[input->status]++;
-		if (rank_input_is_used(input) && input->collectives.count)
+		if (rank_input_is_used(input) &&
+			(input->collectives.count || input->requests.count))
 			ranks->all[ranks->count++] = (struct rank_process){ .input = input,
 				.process = &input->process,
 				.collectives = &input->collectives };
@@ -133,17 +134,22 @@ static bool select_ranks(struct ranks *ranks)
 
 /* ---- what is missing ---- */
 
-/* Lists the numbers up to the highest one that no trace has, if at least half of them have one.
- * Otherwise some ranks were selected on purpose. */
+/* Lists the numbers that no trace has, if at least half of them have one. Otherwise some ranks were
+ * selected on purpose. */
 static void find_missing_ranks(struct ranks *ranks)
 {
-	const int64_t highest = ranks->all[ranks->count - 1].number;
-	int64_t number = 0;
+	int64_t number = 0, end = ranks->all[ranks->count - 1].number + 1;
 
-	if (ranks->numbered_by_file || highest + 1 > 2 * (int64_t)ranks->count)
+	for (size_t i = 0; i < ranks->count; i++)
+		if (ranks->all[i].input->world_size > ranks->world_size)
+			ranks->world_size = ranks->all[i].input->world_size;
+	end = ranks->world_size > end ? ranks->world_size : end;
+	if (ranks->numbered_by_file || end > 2 * (int64_t)ranks->count)
 		return;
-	for (size_t i = 0; i < ranks->count; number = ranks->all[i++].number + 1)
-		for (; number < ranks->all[i].number; number++)
+	for (size_t i = 0; number < end; number++)
+		if (i < ranks->count && ranks->all[i].number == number)
+			i++;
+		else
 			*ARRAY_ADD(
 				ranks->missing, ranks->missing_room, ranks->missing_count) = number;
 }
@@ -156,6 +162,8 @@ static void warn_of_missing_ranks(struct ranks *ranks)
 		text_add(&list, "%s%lld", i ? ", " : "", (long long)ranks->missing[i]);
 	if (ranks->missing_count > MISSING_NAMED)
 		text_add(&list, " and %zu more", ranks->missing_count - MISSING_NAMED);
+	if (ranks->world_size)
+		text_add(&list, " of %lld", (long long)ranks->world_size);
 	if (ranks->missing_count)
 		processes_warn(&ranks->processes, "rank%s %s %s no usable trace",
 			ranks->missing_count == 1 ? "" : "s", list.text,
