@@ -4,7 +4,7 @@
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
-from harness import REPORT, ROOT, Skip, case, environment, main, report, run
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 ENGINES = ROOT / "build" / "scale" / "bin" / "python"
@@ -199,6 +199,45 @@ def a_hang_is_that_of_pperf_report(folder):
     traces, parts = job(folder / "job", 8, 6, "hang=4", "absent=2"), folder / "parts"
     part(traces, parts)
     assert same(traces, parts)["hangs"], "no hang"
+
+
+class NcclJob:
+    """Eight ranks on the simulated NCCL that hang (tests/programs/nccl_job.c), killed when they do."""
+
+    def __init__(self, folder, *hang):
+        program = BUILD / "cudasim" / "13" / "nccl_job"
+        if not program.exists():
+            raise Skip("the simulated device is not built: make cudasim")
+        folder.mkdir()
+        self.traces, ranks = [folder / str(rank) / "trace.bin" for rank in range(8)], []
+        for rank, path in enumerate(self.traces):
+            path.parent.mkdir()
+            ranks.append(subprocess.Popen([program, str(rank), folder, "4", *map(str, hang)], cwd=path.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                          env=environment(RANK=str(rank), WORLD_SIZE="8", LD_PRELOAD=preload())))
+        try:
+            self.wait_until_it_hangs()
+        finally:
+            for process in ranks:
+                process.kill()
+                process.wait()
+
+    def wait_until_it_hangs(self):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            done = report("ranks", *self.traces, "-f", "json", check=None) if all(path.exists() for path in self.traces) else None
+            if done and done.returncode == 0 and json.loads(done.stdout)["hangs"]:
+                return
+            time.sleep(0.1)
+
+
+@case
+def hangs_in_calls_of_nccl_are_those_of_pperf_report(folder):
+    if SANITIZED:
+        raise Skip("as in the plain build")
+    for number, hang in enumerate((("collective", 5), ("send", 5), ("receive", 6), ("init", 3), ("split", 3))):
+        made = NcclJob(folder / hang[0], *hang)
+        part(made.traces, folder / str(number))
+        assert same(made.traces, folder / str(number))["hangs"], hang
 
 
 @case
