@@ -2,6 +2,7 @@
 #include "report/analysis/activities.h"
 #include "report/analysis/collective_calls.h"
 #include "report/analysis/collective_sizes.h"
+#include "report/analysis/host_ranges.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/external_sort.h"
@@ -33,6 +34,8 @@ struct activities {
 	struct collective_sizes *sizes;
 	const struct collective_calls *calls; /* of NCCL */
 	const struct profile_observer *also;  /* of activities_read_with; NULL: none */
+	/* What idle time is explained by, in the same pass; NULL: it is read already. */
+	struct host_ranges_pass *host;
 };
 
 static int compare_activities(const void *left, const void *right)
@@ -104,6 +107,8 @@ static void restart_activities(void *context)
 
 	external_sort_clear(activities->sorter);
 	activities->counted_count = activities->stream_count = 0;
+	if (activities->host)
+		host_ranges_restart(activities->host);
 	if (activities->also && activities->also->restart)
 		activities->also->restart(activities->also->context);
 }
@@ -413,13 +418,18 @@ static void pass_work(void *context, const struct observed_gpu_work *seen)
 	add_gpu_activity(context, seen);
 }
 
+static void pass_closed(void *context, const struct observed_instance *instance)
+{
+	host_ranges_add(((const struct activities *)context)->host, instance);
+}
+
 /* The key under which activities_keep attaches the activities of a process. */
 static const char kept_key;
 
 static struct activities *read_anew(struct process *process, const struct profile_observer *also)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
-	const struct profile_observer observer = { .context = activities,
+	struct profile_observer observer = { .context = activities,
 		.restart = restart_activities,
 		.call = also && also->call ? pass_call : add_call_activity,
 		.work = also && also->work ? pass_work : add_gpu_activity,
@@ -438,9 +448,14 @@ static struct activities *read_anew(struct process *process, const struct profil
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
-	if (also || process_has_records(process))
+	if (also || process_has_records(process)) {
+		activities->host = host_ranges_begin(process, &observer);
+		observer.closed = activities->host ? pass_closed : NULL;
 		profile_free(profile_build(process->reader, process->texts, &options));
+		host_ranges_end(activities->host);
+	}
 	activities->also = NULL;
+	activities->host = NULL;
 	return activities;
 }
 

@@ -57,14 +57,13 @@ static uint32_t thread_of_stream(const struct trace_reader *reader, uint32_t id)
 	return 0;
 }
 
-static void restart_host_ranges(void *context)
+void host_ranges_restart(struct host_ranges_pass *pass)
 {
-	((struct host_ranges_pass *)context)->found->count = 0;
+	pass->found->count = 0;
 }
 
-static void add_host_range(void *context, const struct observed_instance *instance)
+void host_ranges_add(struct host_ranges_pass *pass, const struct observed_instance *instance)
 {
-	struct host_ranges_pass *pass = context;
 	struct host_ranges *found = pass->found;
 
 	if (instance->node >= pass->process->profile->tree->count || !pass->kinds[instance->node])
@@ -95,36 +94,67 @@ static void release_host_ranges(void *data)
 	free(ranges);
 }
 
-static void read_host_ranges(const struct process *process, struct host_ranges *found)
+static void free_pass(struct host_ranges_pass *pass)
 {
-	struct host_ranges_pass pass = {
-		.process = process, .found = found, .kinds = xcalloc(process->profile->tree->count)
-	};
-	const struct profile_observer observer = { .context = &pass,
-		.restart = restart_host_ranges,
-		.closed = add_host_range,
-		.closed_nodes = pass.kinds,
-		.closed_node_count = process->profile->tree->count };
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
+	free(pass->kinds);
+	free(pass);
+}
 
-	if (find_host_nodes(&pass))
-		profile_free(profile_build(process->reader, process->texts, &options));
-	if (found->count)
-		qsort(found->ranges, found->count, sizeof *found->ranges, by_thread_and_begin);
-	free(pass.kinds);
+struct host_ranges_pass *host_ranges_begin(
+	struct process *process, struct profile_observer *observer)
+{
+	struct host_ranges_pass *pass;
+
+	if (process_attached(process, &host_ranges_key))
+		return NULL;
+	pass = xcalloc(sizeof *pass);
+	pass->process = process;
+	pass->found = xcalloc(sizeof *pass->found);
+	pass->kinds = xcalloc(process->profile->tree->count);
+	process_attach(process, &host_ranges_key, pass->found, release_host_ranges);
+	if (!find_host_nodes(pass)) {
+		free_pass(pass);
+		return NULL;
+	}
+	observer->closed_nodes = pass->kinds;
+	observer->closed_node_count = process->profile->tree->count;
+	return pass;
+}
+
+void host_ranges_end(struct host_ranges_pass *pass)
+{
+	if (!pass)
+		return;
+	if (pass->found->count)
+		qsort(pass->found->ranges, pass->found->count, sizeof *pass->found->ranges,
+			by_thread_and_begin);
+	free_pass(pass);
+}
+
+static void restart_pass(void *context)
+{
+	host_ranges_restart(context);
+}
+
+static void add_to_pass(void *context, const struct observed_instance *instance)
+{
+	host_ranges_add(context, instance);
 }
 
 const struct host_ranges *host_ranges_of(struct process *process)
 {
-	struct host_ranges *found = process_attached(process, &host_ranges_key);
+	struct profile_observer observer = { .restart = restart_pass, .closed = add_to_pass };
+	struct host_ranges_pass *pass = host_ranges_begin(process, &observer);
 
-	if (!found) {
-		found = xcalloc(sizeof *found);
-		process_attach(process, &host_ranges_key, found, release_host_ranges);
-		read_host_ranges(process, found);
+	if (pass) {
+		const struct profile_options options = profile_options_for_observer(
+			process->profile, &observer);
+
+		observer.context = pass;
+		profile_free(profile_build(process->reader, process->texts, &options));
+		host_ranges_end(pass);
 	}
-	return found;
+	return process_attached(process, &host_ranges_key);
 }
 
 const struct host_range *host_ranges_first(
