@@ -57,13 +57,14 @@ static uint32_t thread_of_stream(const struct trace_reader *reader, uint32_t id)
 	return 0;
 }
 
-void host_ranges_restart(struct host_ranges_pass *pass)
+static void restart_host_ranges(void *context)
 {
-	pass->found->count = 0;
+	((struct host_ranges_pass *)context)->found->count = 0;
 }
 
-void host_ranges_add(struct host_ranges_pass *pass, const struct observed_instance *instance)
+static void add_host_range(void *context, const struct observed_instance *instance)
 {
+	struct host_ranges_pass *pass = context;
 	struct host_ranges *found = pass->found;
 
 	if (instance->node >= pass->process->profile->tree->count || !pass->kinds[instance->node])
@@ -116,8 +117,11 @@ struct host_ranges_pass *host_ranges_begin(
 		free_pass(pass);
 		return NULL;
 	}
-	observer->closed_nodes = pass->kinds;
-	observer->closed_node_count = process->profile->tree->count;
+	*observer = (struct profile_observer){ .context = pass,
+		.restart = restart_host_ranges,
+		.closed = add_host_range,
+		.closed_nodes = pass->kinds,
+		.closed_node_count = process->profile->tree->count };
 	return pass;
 }
 
@@ -131,26 +135,15 @@ void host_ranges_end(struct host_ranges_pass *pass)
 	free_pass(pass);
 }
 
-static void restart_pass(void *context)
-{
-	host_ranges_restart(context);
-}
-
-static void add_to_pass(void *context, const struct observed_instance *instance)
-{
-	host_ranges_add(context, instance);
-}
-
 const struct host_ranges *host_ranges_of(struct process *process)
 {
-	struct profile_observer observer = { .restart = restart_pass, .closed = add_to_pass };
+	struct profile_observer observer;
 	struct host_ranges_pass *pass = host_ranges_begin(process, &observer);
 
 	if (pass) {
 		const struct profile_options options = profile_options_for_observer(
 			process->profile, &observer);
 
-		observer.context = pass;
 		profile_free(profile_build(process->reader, process->texts, &options));
 		host_ranges_end(pass);
 	}

@@ -28,15 +28,12 @@ struct host_ranges {
  * activities_read has read them, or the call tree has no such node. They belong to the process. */
 const struct host_ranges *host_ranges_of(struct process *process);
 
-/* For a pass that serves another analysis, too. Sets closed_nodes and closed_node_count of its
- * observer, whose callbacks `restart` and `closed` are to call host_ranges_restart and
- * host_ranges_add; after the pass comes host_ranges_end. NULL: nothing is to be read. */
+/* For a pass that serves another analysis, too: sets the observer for it. host_ranges_end is called
+ * after the pass. NULL: nothing is to be read, and the observer is not set. */
 struct host_ranges_pass;
 
 struct host_ranges_pass *host_ranges_begin(
 	struct process *process, struct profile_observer *observer);
-void host_ranges_restart(struct host_ranges_pass *pass);
-void host_ranges_add(struct host_ranges_pass *pass, const struct observed_instance *instance);
 void host_ranges_end(struct host_ranges_pass *pass); /* `pass` may be NULL */
 
 /* Returns the first range of the thread that ends after `from_ns` and begins before `to_ns`; NULL:
