@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch bench peers deb arm64 fuzz.
+# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch readers bench peers deb arm64 fuzz.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda; libraries for aarch64, which the system's own do not mix with, from the same
 # apt, into build/aarch64. --check installs nothing: it says what is missing and fails.
@@ -97,6 +97,12 @@ packages_of() {
 		has_command cppcheck || need cppcheck
 		;;
 	torch) /usr/bin/env python3 -c 'import venv, ensurepip' 2> /dev/null || need python3-venv ;;
+	readers) # of exports, which `make test` skips where they are not there
+		python3 -m pip --version > /dev/null 2>&1 || need python3-pip
+		has_command sqlite3 || need sqlite3
+		has_command dot || need graphviz
+		has_command go || need golang-go # for `go tool pprof`
+		;;
 	bench) has_command valgrind || need valgrind ;;
 	peers)
 		has_command lttng || need lttng-tools
@@ -119,7 +125,7 @@ packages_of() {
 		fuzz_clang || { need clang; need "$(clang_runtime)"; }
 		has_command objcopy || need binutils
 		;;
-	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, bench, peers, deb, arm64, fuzz" ;;
+	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, readers, bench, peers, deb, arm64, fuzz" ;;
 	esac
 }
 
@@ -180,7 +186,7 @@ install_arm64() {
 
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|bench|peers|deb|arm64|fuzz ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|readers|bench|peers|deb|arm64|fuzz ...'
 mkdir -p build
 [ "$*" = library ] && library_packages || build_packages
 for part in "$@"; do packages_of "$part"; done

