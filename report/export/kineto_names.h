@@ -20,7 +20,7 @@ const char *kineto_sync_name(uint32_t type);
 const char *kineto_overhead_name(uint32_t type);
 /* Whether a call is a function of CUDA's driver, such as cuLaunchKernel. */
 bool kineto_is_driver_call(const char *name, size_t length);
-/* Programs that were compiled with CUDA 13 launch by __cudaLaunchKernel, which Kineto, as CUPTI, names
+/* Programs that were compiled with CUDA 13 launch by __cudaLaunchKernel. Kineto, as CUPTI, names it
  * cudaLaunchKernel. Other names are as they are. */
 struct string_view kineto_call_name(struct string_view name);
 /* `cuda_driver` for the functions of CUDA's driver, else `cuda_runtime`. */

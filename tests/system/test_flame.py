@@ -257,6 +257,39 @@ def the_address_keeps_what_is_shown(folder):
 
 
 @case
+def after_a_long_start_the_steps_come_first(folder):
+    start = [event("cpu_op", "aten::load", 1000, 95000), event("cuda_runtime", "cudaLaunchKernel", 1500, 20, correlation=9999),
+             event("kernel", "load_kernel", 2000, 80000, pid=0, correlation=9999, device=0, stream=7, grid=[4, 1, 1], block=[128, 1, 1])]
+    steps = [{**one, "ts": one["ts"] + 100000} for one in operators(["aten::a", "aten::b"])]
+    window, pressed = browser(), "document.querySelector('#scope [aria-pressed=true]')?.dataset.key"
+    window.open(page(folder, imported(folder / "start.json", start + steps)))
+    totals = json_of("tree", folder / "start.json")["totals"]
+    width = window.run("document.querySelector('#flame').clientWidth")
+    for metric in ("gpu", "cpu"):
+        window.click("#metric [data-key=%s]" % metric)
+        for shape in ("folded", "each"):
+            window.click("#shape [data-key=%s]" % shape)
+            steps_in_it = window.run("[...document.querySelectorAll('#flame g[data-frame]')].filter(g => g.getAttribute('aria-label').startsWith('ProfilerStep#'))"
+                                     ".reduce((sum, g) => sum + g.querySelector('rect').getBoundingClientRect().width, 0)")
+            assert window.run(pressed) == "steps" and steps_in_it > .7 * width, (metric, shape, steps_in_it)
+            assert "load" not in window.run("document.getElementById('flame').textContent")
+    window.click("#metric [data-key=gpu]")
+    assert scaled(totals["gpu_sum_ns"], "time") in window.run("document.getElementById('note').textContent"), "the note has the whole"
+    window.click("#scope [data-key=all]")
+    assert window.run("pperf.graph.tree.total") == totals["gpu_sum_ns"] and "scope=all" in window.run("location.hash")
+    window.open(folder / "page.html", "#scope=all")
+    frame = frame_named(window, "aten::load")
+    assert window.run(pressed) == "all" and width_of(window, frame) > .9 * width
+    window.open(folder / "page.html")
+    window.run("pperf.graph.select(%d)" % frame)
+    assert window.run(pressed) == "all" and width_of(window, frame) > .9 * width, "what is not in the steps shows the whole run"
+    window.open(folder / "page.html", "#m=allocated")
+    assert window.run(pressed) in (None, "all"), "memory is held from before the steps"
+    window.open(page(folder, imported(folder / "plain.json", operators(["aten::a"]))))
+    assert window.run(pressed) in (None, "all") and not window.messages()
+
+
+@case
 def light_dark_narrow_and_printed(folder):
     window = opened(folder)
     for theme in ("light", "dark"):
