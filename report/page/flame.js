@@ -136,9 +136,9 @@
 			this.details = element('div', {class: 'details', id: 'details'});
 			this.element = element('section', {class: 'card', 'aria-label': 'Flame graph'},
 				element('div', {class: 'bar'}, element('h2', null, this.data.sides === 2 ? 'What changed' : 'Flame graph'),
-					this.metricChoice, this.shapeChoice, this.scopeChoice, element('span', {class: 'grow'}), this.result, this.input,
+					this.metricChoice, this.shapeChoice, element('span', {class: 'grow'}), this.result, this.input,
 					element('button', {type: 'button', id: 'reset', click: () => this.reset()}, 'Reset')),
-				this.note, this.box, this.legend, this.details);
+				element('div', {class: 'bar'}, this.scopeChoice, this.note), this.box, this.legend, this.details);
 		}
 
 		fillChoice(choice, entries, current, pick) {
