@@ -94,15 +94,11 @@ static bool any_simulated(const struct process *process)
 
 static int64_t process_rank(const struct process *process)
 {
-	const struct trace_text text = process_meta(process, "rank");
-	int64_t rank = 0;
+	uint64_t rank;
 
-	for (uint32_t i = 0; i < text.length; i++) {
-		if (text.bytes[i] < '0' || text.bytes[i] > '9' || rank > INT32_MAX)
-			return -1;
-		rank = rank * 10 + (text.bytes[i] - '0');
-	}
-	return text.length ? rank : -1;
+	return reader_meta_number(process->reader, "rank", &rank) && rank <= INT32_MAX
+		       ? (int64_t)rank
+		       : -1;
 }
 
 /* Adds the file at `path` if it is not in `set`. */
