@@ -93,6 +93,7 @@
  *   exe, directory, host    of the process
  *   command                 its arguments, separated by blanks, quoted where needed
  *   rank                    absent: none
+ *   distributed.world_size  number of ranks of the job; absent: not known
  *   env.PPERF_*             each setting in force
  *   version.cuda_runtime, version.cuda_driver, version.cupti
  *                           numbers as CUDA and CUPTI give them; several runtimes: `12080, 13000`
@@ -401,7 +402,7 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(CPU_SAMPLE, trace_cpu_sample, 1, "the function that a thread was sampled in")            \
 	/* of NCCL */                                                                              \
 	X(COMMUNICATOR, trace_communicator, 0, "gives an id to a communicator of NCCL")            \
-	X(COLLECTIVE, trace_collective, 1, "a function of NCCL that communicates returned")
+	X(COLLECTIVE, trace_collective, 1, "a call of NCCL that communicates began or returned")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -932,13 +933,23 @@ enum trace_nccl_operation {
 	TRACE_NCCL_GATHER,
 	TRACE_NCCL_SCATTER,
 	TRACE_NCCL_SEND,
-	TRACE_NCCL_RECV
+	TRACE_NCCL_RECV,
+	TRACE_NCCL_INIT, /* ncclCommInitRank*: `communicator` is being made */
+	TRACE_NCCL_SPLIT /* ncclCommSplit: of `communicator` */
 };
-/* head.flags of a COLLECTIVE */
+/* head.flags of a COLLECTIVE.
+ *
+ * | flag    | meaning                                                                          |
+ * |---------|----------------------------------------------------------------------------------|
+ * | GROUPED | a call in a group; see TRACE_NCCL_GROUP                                          |
+ * | BEGIN   | the call begins at `stamp`. Another record follows when it returns. Without that |
+ * |         | the thread was in the call at the end. Calls in a group have no such record.     |
+ */
 #define TRACE_COLLECTIVE_GROUPED 1u
+#define TRACE_COLLECTIVE_BEGIN 2u
 struct trace_collective {
 	struct trace_head head;
-	uint64_t stamp;    /* when the call returned */
+	uint64_t stamp;    /* when the call returned; BEGIN: when it began */
 	uint64_t duration; /* ticks inside the call */
 	/* The count that the call was given times the size of an element. So of ALL_GATHER,
 	 * REDUCE_SCATTER, ALL_TO_ALL, GATHER and SCATTER the part of one rank. */

@@ -139,6 +139,7 @@ static void save_settings(void)
 						    : copy_string(value);
 	}
 	settings->rank = copy_string(settings_rank());
+	settings->world_size = copy_string(settings_world_size());
 	if (!settings->nvtx)
 		meta_set("source.nvtx", "off: PPERF_NVTX=0 (0)");
 	if (!settings->python)
@@ -158,16 +159,17 @@ static void write_settings(void)
 #undef X
 	};
 
-	struct meta all[SETTING_COUNT + 2];
+	struct meta all[SETTING_COUNT + 3];
 
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		all[i] = (struct meta){ defaults[i].key, settings->given_values[i]
 								 ? settings->given_values[i]
 								 : defaults[i].fallback };
 	all[SETTING_COUNT] = (struct meta){ "rank", settings->rank };
-	all[SETTING_COUNT + 1] = (struct meta){ "warning.settings",
+	all[SETTING_COUNT + 1] = (struct meta){ "distributed.world_size", settings->world_size };
+	all[SETTING_COUNT + 2] = (struct meta){ "warning.settings",
 		settings->bad_value[0] ? settings->bad_value : NULL };
-	meta_set_all(all, SETTING_COUNT + 2);
+	meta_set_all(all, SETTING_COUNT + 3);
 }
 
 /* Called at the first event. It does not read the environment, because another thread may be

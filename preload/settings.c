@@ -112,18 +112,36 @@ static void format_run(struct pperf_settings *s)
 
 /* ---- PPERF_OUTPUT ---- */
 
+static const struct {
+	const char *rank, *world_size;
+} rank_variables[] = { { "RANK", "WORLD_SIZE" }, { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+	{ "PMI_RANK", "PMI_SIZE" }, { "SLURM_PROCID", "SLURM_STEP_NUM_TASKS" } };
+
+#define RANK_VARIABLES (sizeof rank_variables / sizeof rank_variables[0])
+
+/* Returns which of rank_variables is set; RANK_VARIABLES: none. */
+static size_t find_rank_variable(void)
+{
+	size_t i = 0;
+	const char *value;
+
+	while (i < RANK_VARIABLES && !((value = getenv(rank_variables[i].rank)) && *value))
+		i++;
+	return i;
+}
+
 const char *settings_rank(void)
 {
-	static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-		"SLURM_PROCID" };
+	const size_t found = find_rank_variable();
 
-	for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-		const char *value = getenv(variables[i]);
+	return found < RANK_VARIABLES ? getenv(rank_variables[found].rank) : NULL;
+}
 
-		if (value && *value)
-			return value;
-	}
-	return NULL;
+const char *settings_world_size(void)
+{
+	const size_t found = find_rank_variable();
+
+	return found < RANK_VARIABLES ? getenv(rank_variables[found].world_size) : NULL;
 }
 
 /* Writes a value to `to`. A slash or percent sign becomes `_`, so the value is never a folder or a

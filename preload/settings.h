@@ -73,7 +73,7 @@ struct pperf_settings {
 	time_t started;      /* when the library was loaded, in seconds */
 	char bad_value[256]; /* a sentence about a value that was not understood; "": none */
 	/* The values for the trace, copied. NULL: not set. */
-	const char *given_values[SETTING_COUNT], *rank;
+	const char *given_values[SETTING_COUNT], *rank, *world_size;
 	struct trace_settings trace;
 	/* The folder where the run began. A relative output is relative to it. "": the folder was
 	 * removed. */
@@ -89,6 +89,9 @@ void settings_read(struct pperf_settings *settings);
  * SLURM_PROCID that is set and not empty. NULL: none is. The text is not checked, and points into
  * the environment. */
 const char *settings_rank(void);
+/* Returns the number of ranks as text, from the variable of the same launcher: WORLD_SIZE,
+ * OMPI_COMM_WORLD_SIZE, PMI_SIZE or SLURM_STEP_NUM_TASKS. NULL: it is not set. */
+const char *settings_world_size(void);
 
 /* Formats PPERF_RUN for this process's children. `chained_nvtx`: the other tool that
  * NVTX_INJECTION64_PATH names, NULL: unchanged. */

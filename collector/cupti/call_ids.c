@@ -67,9 +67,12 @@ static const char *const runtime_names[] = { "cudaLaunch", "__cudaLaunch", "cuda
 	"cudaMemcpy", "cudaMemset", "cudaMalloc", "cudaFree", "cudaHost", "cudaDeviceSynchronize",
 	"cudaDeviceReset", "cudaStreamSynchronize", "cudaStreamWaitEvent", "cudaEventRecord",
 	"cudaEventSynchronize" };
-/* The functions of preload/cuda/driver_query.c. */
+/* The driver functions that pperf calls while a client may be active: those of
+ * preload/cuda/driver_query.c, devices.c and memory_samples.c. */
 static const char *const own_names[] = { "cuCtxGetDevice", "cuStreamIsCapturing",
-	"cuStreamIsCapturing_ptsz", "cuKernelGetName" };
+	"cuStreamIsCapturing_ptsz", "cuKernelGetName", "cuMemGetInfo_v2", "cuDeviceGetCount",
+	"cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute", "cuDeviceTotalMem_v2",
+	"cuDeviceGetUuid", "cuDeviceGetUuid_v2" };
 
 static bool is_followed(int domain, const char *name)
 {

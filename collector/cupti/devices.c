@@ -3,6 +3,7 @@
  */
 #include "collector/cupti/devices.h"
 
+#include "collector/cupti/call_ids.h"
 #include "collector/file/dictionary.h"
 #include "collector/process/dynamic_linker.h"
 #include "collector/stream/stream.h"
@@ -122,12 +123,14 @@ void gpu_device_record(void)
 	int saved = errno, count = 0;
 
 	if (!atomic_flag_test_and_set(&begun)) {
+		call_ids_own_call = true;
 		if (find_driver() && driver.count(&count) == 0)
 			for (int i = 0; i < count && i < DEVICES_MAX; i++)
 				record_device(i);
 		/* The driver is not loaded yet, or not initialised. */
 		else
 			atomic_flag_clear(&begun);
+		call_ids_own_call = false;
 	}
 	errno = saved;
 }

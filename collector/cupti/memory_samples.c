@@ -3,6 +3,7 @@
  */
 #include "collector/cupti/memory_samples.h"
 
+#include "collector/cupti/call_ids.h"
 #include "collector/process/clock.h"
 #include "collector/process/dynamic_linker.h"
 #include "collector/stream/stream.h"
@@ -79,22 +80,31 @@ static void *handle_of(int ordinal)
 	return nvml.by_uuid(text, &handle) == 0 ? handle : NULL;
 }
 
+/* Looks up NVML's handle of each GPU. Returns whether the driver knows the number of GPUs. */
+static bool find_handles(void)
+{
+	int devices = 0;
+	bool known;
+
+	call_ids_own_call = true;
+	known = driver.count(&devices) == 0;
+	handle_count = devices < DEVICES_MAX ? devices : DEVICES_MAX;
+	for (int i = 0; known && i < handle_count; i++)
+		handles[i] = handle_of(i);
+	call_ids_own_call = false;
+	return known;
+}
+
 /* Returns whether NVML is initialised by the program, and then holds a reference of our own. */
 static bool nvml_is_ready(void)
 {
 	static bool ready;
 	unsigned count;
-	int devices = 0;
 
-	if (ready)
-		return true;
-	if (!find_functions() || nvml.device_count(&count) != 0 || nvml.init() != 0 ||
-		driver.count(&devices) != 0)
-		return false;
-	handle_count = devices < DEVICES_MAX ? devices : DEVICES_MAX;
-	for (int i = 0; i < handle_count; i++)
-		handles[i] = handle_of(i);
-	return ready = true;
+	if (!ready)
+		ready = find_functions() && nvml.device_count(&count) == 0 && nvml.init() == 0 &&
+			find_handles();
+	return ready;
 }
 
 /* Returns the bytes that NVML counts for this process. 0: none, or not known. In a container, NVML

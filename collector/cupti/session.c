@@ -75,13 +75,16 @@ static void on_state(uint32_t id, const struct cupti_state *state)
 		message, state->result);
 }
 
-/* Reports a driver call with the id that its record shall have. */
+/* Reports a driver call with the id that its record shall have. The program itself may call a
+ * function whose callback is enabled for pperf's own calls only, also within a runtime call, whose
+ * first driver call it must not be taken for. */
 static void report_call_by_id(
 	const struct cupti_config *config, uint32_t id, const struct cupti_call *call)
 {
 	struct cupti_call copy = *call;
 
-	if (call->site == CUPTI_ENTER)
+	if (call->site == CUPTI_ENTER &&
+		(call_ids_own_call || !call_ids_owns_callback(CUPTI_DRIVER, id)))
 		copy.correlation = call_ids_on_driver_call(call->correlation);
 	config->on_call(id, &copy);
 }

@@ -4,12 +4,8 @@
  *
  * A process may have several runtimes: CUDA 12 and 13 at once, or copies that a wheel renamed
  * (libcudart-d0da41ae.so.12), each loaded globally or with RTLD_LOCAL. A call goes to the runtime
- * that the dynamic linker would have given its caller without pperf, by the version that the
- * caller's object requires. These are searched in order:
- *
- *   1. the global scope after this library, which includes other preloaded interposers
- *   2. the dependencies of the caller's object
- *   3. any loaded runtime, if the caller's object names no version of it
+ * that the dynamic linker would have given its caller without pperf
+ * (preload/cuda/interposed_library.h).
  *
  * The caller is the object that the call returns to; a tail call hides its caller. The result is
  * cached by the return address, so that a runtime that is loaded later is found by its own callers.

@@ -63,7 +63,34 @@ static struct nccl_communicator *claim_slot(uintptr_t handle)
 	return NULL;
 }
 
-void nccl_communicator_add(void *handle, uint64_t key, uint32_t ranks, uint32_t rank)
+static uint32_t new_communicator_id(void)
+{
+	return atomic_fetch_add(&communicator_count, 1) + 1;
+}
+
+static void put_communicator(
+	uint32_t id, uint64_t key, uint32_t ranks, uint32_t rank, uint32_t device)
+{
+	struct trace_communicator record = { .head = { .size = sizeof record,
+						     .kind = TRACE_COMMUNICATOR },
+		.key = key,
+		.communicator = id,
+		.ranks = ranks,
+		.rank = rank,
+		.device = device };
+
+	dictionary_put(&record.head, 1);
+}
+
+uint32_t nccl_communicator_announce(uint64_t key, uint32_t ranks, uint32_t rank)
+{
+	const uint32_t id = new_communicator_id();
+
+	put_communicator(id, key, ranks, rank, driver_device());
+	return id;
+}
+
+void nccl_communicator_add(void *handle, uint32_t id, uint64_t key, uint32_t ranks, uint32_t rank)
 {
 	struct nccl_communicator *one;
 
@@ -73,53 +100,41 @@ void nccl_communicator_add(void *handle, uint64_t key, uint32_t ranks, uint32_t 
 	one = claim_slot((uintptr_t)handle);
 	if (!one)
 		return;
-	one->id = atomic_fetch_add(&communicator_count, 1) + 1;
+	one->id = id ? id : new_communicator_id();
 	one->key = key;
 	one->ranks = ranks;
 	one->rank = rank;
-	one->device = UINT32_MAX;
 	atomic_store(&one->sequence, 0);
 	atomic_store(&one->splits, 0);
-	atomic_store(&one->written, false);
+	atomic_store(&one->written, id != 0);
 	atomic_store_explicit(&one->handle, (uintptr_t)handle, memory_order_release);
 }
 
-/* Queries what the communicator's begin did not show. The call before succeeded, so it is ready. */
-static void query_communicator(
+struct nccl_communicator *nccl_communicator_of(void *handle)
+{
+	struct nccl_communicator *one = nccl_communicator_find(handle);
+
+	if (one)
+		return one;
+	nccl_communicator_add(handle, 0, 0, 0, 0);
+	return nccl_communicator_find(handle);
+}
+
+void nccl_communicator_write(
 	const struct nccl_real *real, void *handle, struct nccl_communicator *one)
 {
 	int ranks = 0, rank = 0, device = -1;
 
+	if (atomic_load_explicit(&one->written, memory_order_acquire) ||
+		atomic_exchange(&one->written, true))
+		return;
 	if (!one->ranks && real->ncclCommCount && real->ncclCommUserRank &&
 		real->ncclCommCount(handle, &ranks) == NCCL_SUCCESS &&
 		real->ncclCommUserRank(handle, &rank) == NCCL_SUCCESS && ranks > 0 && rank >= 0) {
 		one->ranks = (uint32_t)ranks;
 		one->rank = (uint32_t)rank;
 	}
-	if (real->ncclCommCuDevice && real->ncclCommCuDevice(handle, &device) == NCCL_SUCCESS)
-		one->device = (uint32_t)device;
-}
-
-struct nccl_communicator *nccl_communicator_of_call(const struct nccl_real *real, void *handle)
-{
-	struct nccl_communicator *one = nccl_communicator_find(handle);
-	struct trace_communicator record = { .head = { .size = sizeof record,
-						     .kind = TRACE_COMMUNICATOR } };
-
-	if (!one) {
-		nccl_communicator_add(handle, 0, 0, 0);
-		one = nccl_communicator_find(handle);
-	}
-	if (!one || atomic_load_explicit(&one->written, memory_order_acquire))
-		return one;
-	query_communicator(real, handle, one);
-	if (atomic_exchange(&one->written, true))
-		return one;
-	record.key = one->key;
-	record.communicator = one->id;
-	record.ranks = one->ranks;
-	record.rank = one->rank;
-	record.device = one->device;
-	dictionary_put(&record.head, 1);
-	return one;
+	if (real->ncclCommCuDevice && real->ncclCommCuDevice(handle, &device) != NCCL_SUCCESS)
+		device = -1;
+	put_communicator(one->id, one->key, one->ranks, one->rank, (uint32_t)device);
 }

@@ -19,7 +19,7 @@
 struct nccl_communicator {
 	_Atomic uintptr_t handle; /* 0: free; NCCL_BUSY: being filled in */
 	uint32_t id;
-	uint32_t ranks, rank, device; /* ranks: 0 until they are known */
+	uint32_t ranks, rank; /* ranks: 0 until they are known */
 	uint64_t key;
 	_Atomic uint64_t sequence; /* of the next call */
 	_Atomic uint32_t splits;   /* made of it so far */
@@ -29,17 +29,25 @@ struct nccl_communicator {
 /* Returns a hash of `bytes` bytes, continued from `key` (0: begin). Never 0. */
 uint64_t nccl_key(uint64_t key, const void *from, size_t bytes);
 
-/* Adds a new communicator. `ranks`: 0 if they are not known yet; they are queried at its first
- * call. */
-void nccl_communicator_add(void *handle, uint64_t key, uint32_t ranks, uint32_t rank);
+/* Writes the record of a communicator that is about to be made on the current device, and returns
+ * its id. Between stream_enter and stream_leave. */
+uint32_t nccl_communicator_announce(uint64_t key, uint32_t ranks, uint32_t rank);
+
+/* Adds a new communicator. `id`: as nccl_communicator_announce returned it; 0: its record is not
+ * written yet. `ranks`: 0 if they are not known yet. */
+void nccl_communicator_add(void *handle, uint32_t id, uint64_t key, uint32_t ranks, uint32_t rank);
 void nccl_communicator_remove(void *handle);
 
 /* Returns the communicator of a handle, or NULL. */
 struct nccl_communicator *nccl_communicator_find(void *handle);
 
-/* Returns the communicator of a call that succeeded, or NULL. Adds one whose begin was not seen,
- * queries its ranks if they are not known, and writes its record. Between stream_enter and
- * stream_leave. */
-struct nccl_communicator *nccl_communicator_of_call(const struct nccl_real *real, void *handle);
+/* Returns the communicator of a handle. Adds one whose begin was not seen. NULL: there are too
+ * many. */
+struct nccl_communicator *nccl_communicator_of(void *handle);
+
+/* Writes the record of a communicator that is ready, if it is not written yet. Queries its ranks if
+ * they are not known. Between stream_enter and stream_leave. */
+void nccl_communicator_write(
+	const struct nccl_real *real, void *handle, struct nccl_communicator *one);
 
 #endif

@@ -15,11 +15,15 @@
 #include <errno.h>
 #include <time.h>
 
+#define NO_PEER (-1)
+
 struct nccl_call {
 	enum trace_nccl_operation operation;
 	size_t count;
 	int type, peer;
 	void *comm, *stream;
+	uint32_t communicator; /* id; 0: unknown */
+	uint64_t sequence;
 };
 
 static _Thread_local struct {
@@ -43,45 +47,87 @@ static uint64_t message_bytes(const struct nccl_call *call)
 	return __builtin_mul_overflow(call->count, element_size(call->type), &bytes) ? 0 : bytes;
 }
 
+/* Writes a record of a call, or with `call` NULL of the end of a group. The caller commits it and
+ * leaves the stream. Returns NULL if there is no space. */
+static struct trace_collective *write_collective(const struct nccl_call *call)
+{
+	struct trace_collective *record = stream_record(TRACE_COLLECTIVE, sizeof *record);
+
+	if (!record)
+		return NULL;
+	record->operation = call ? call->operation : TRACE_NCCL_GROUP;
+	record->peer = UINT32_MAX;
+	record->calls = call ? 0 : nccl_tls.calls;
+	if (call) {
+		record->bytes = message_bytes(call);
+		record->stream = (uintptr_t)call->stream;
+		record->data_type = (uint32_t)call->type;
+		record->peer = (uint32_t)call->peer;
+		record->communicator = call->communicator;
+		record->sequence = call->sequence;
+	}
+	return record;
+}
+
+static bool is_grouped(const struct nccl_call *call)
+{
+	return call && nccl_tls.groups;
+}
+
+static void write_begin(const struct nccl_call *call)
+{
+	struct trace_collective *record = write_collective(call);
+
+	if (!record)
+		return;
+	record->head.flags = TRACE_COLLECTIVE_BEGIN;
+	stream_commit();
+}
+
+/* Begins a wrapper. Returns 0 if it is not recorded. */
 static uint64_t begin_nccl_call(void)
 {
 	return nccl_tls.inside++ || !call_enabled ? 0 : clock_now();
 }
 
-static void fill_collective(struct trace_collective *record, const struct nccl_call *call,
-	struct nccl_communicator *communicator)
+/* Begins a call on a communicator, or with `call` NULL the end of a group. A call in a group has no
+ * record of its begin, because it waits for nothing. Returns what begin_nccl_call() does. */
+static uint64_t begin_recorded_call(struct nccl_call *call)
 {
-	record->bytes = message_bytes(call);
-	record->stream = (uintptr_t)call->stream;
-	record->data_type = (uint32_t)call->type;
-	record->peer = (uint32_t)call->peer;
+	const int saved = errno;
+	const uint64_t begin = begin_nccl_call();
+	struct nccl_communicator *communicator;
+
+	if (!begin || !stream_enter())
+		return begin;
+	communicator = call ? nccl_communicator_of(call->comm) : NULL;
 	if (communicator) {
-		record->communicator = communicator->id;
-		record->sequence = atomic_fetch_add(&communicator->sequence, 1);
+		call->communicator = communicator->id;
+		call->sequence = atomic_fetch_add(&communicator->sequence, 1);
 	}
+	if (!is_grouped(call) && (call || nccl_tls.calls))
+		write_begin(call);
+	stream_leave();
+	errno = saved;
+	return begin;
 }
 
-/* Writes the record of a call, or with `call` NULL that of the end of a group. */
-static void write_collective(
+static void write_end(
 	const struct nccl_real *real, const struct nccl_call *call, uint64_t begin, int result)
 {
-	struct nccl_communicator *communicator = NULL;
+	struct nccl_communicator *communicator;
 	struct trace_collective *record;
 
 	if (!stream_enter())
 		return;
-	if (call && result == NCCL_SUCCESS)
-		communicator = nccl_communicator_of_call(real, call->comm);
-	record = stream_record(TRACE_COLLECTIVE, sizeof *record);
+	communicator = call && result == NCCL_SUCCESS ? nccl_communicator_find(call->comm) : NULL;
+	if (communicator)
+		nccl_communicator_write(real, call->comm, communicator);
+	record = write_collective(call);
 	if (record) {
 		record->duration = record->stamp > begin ? record->stamp - begin : 0;
-		record->operation = call ? call->operation : TRACE_NCCL_GROUP;
-		record->peer = UINT32_MAX;
 		record->result = (uint32_t)result;
-		record->calls = call ? 0 : nccl_tls.calls;
-		if (call)
-			fill_collective(record, call, communicator);
-		if (call && nccl_tls.groups) {
+		if (is_grouped(call)) {
 			record->head.flags = TRACE_COLLECTIVE_GROUPED;
 			nccl_tls.calls++;
 		}
@@ -90,8 +136,8 @@ static void write_collective(
 	stream_leave();
 }
 
-/* Ends a wrapper, and writes its record if it is the outermost one. `begin`: what
- * begin_nccl_call() returned. Returns `result`. */
+/* Ends a wrapper, and writes its record if it is the outermost one. `begin`: what its begin
+ * returned. Returns `result`. */
 static int end_nccl_call(
 	const struct nccl_real *real, const struct nccl_call *call, uint64_t begin, int result)
 {
@@ -99,7 +145,7 @@ static int end_nccl_call(
 
 	nccl_tls.inside--;
 	if (begin)
-		write_collective(real, call, begin, result);
+		write_end(real, call, begin, result);
 	errno = saved;
 	return result;
 }
@@ -108,12 +154,10 @@ static int end_nccl_call(
  * rank or the root. */
 #define RECORD_CALL(name, arguments, kind, with)                                              \
 	const struct nccl_real *real = nccl_real_of(CALLER);                                  \
-	const struct nccl_call call = { TRACE_NCCL_##kind, count, type, with, comm, stream }; \
-	const uint64_t begin = begin_nccl_call();                                             \
+	struct nccl_call call = { TRACE_NCCL_##kind, count, type, with, comm, stream, 0, 0 }; \
+	const uint64_t begin = begin_recorded_call(&call);                                    \
                                                                                               \
 	return end_nccl_call(real, &call, begin, real->name arguments)
-
-#define NO_PEER (-1)
 
 int ncclAllReduce(
 	const void *from, void *to, size_t count, int type, int operation, void *comm, void *stream)
@@ -194,6 +238,12 @@ static bool leave_group(void)
 	return nccl_tls.groups && --nccl_tls.groups == 0 && nccl_tls.calls;
 }
 
+/* Begins the end of a group. Only that of the outermost group is recorded. */
+static uint64_t begin_group_end(void)
+{
+	return nccl_tls.groups == 1 ? begin_recorded_call(NULL) : begin_nccl_call();
+}
+
 static int end_group(const struct nccl_real *real, uint64_t begin, int result)
 {
 	if (nccl_tls.inside == 1 && leave_group()) {
@@ -208,7 +258,7 @@ static int end_group(const struct nccl_real *real, uint64_t begin, int result)
 int ncclGroupEnd(void)
 {
 	const struct nccl_real *real = nccl_real_of(CALLER);
-	const uint64_t begin = begin_nccl_call();
+	const uint64_t begin = begin_group_end();
 
 	return end_group(real, begin, real->ncclGroupEnd());
 }
@@ -217,7 +267,7 @@ int ncclGroupEnd(void)
 int ncclGroupSimulateEnd(void *information)
 {
 	const struct nccl_real *real = nccl_real_of(CALLER);
-	const uint64_t begin = begin_nccl_call();
+	const uint64_t begin = begin_group_end();
 
 	return end_group(real, begin, real->ncclGroupSimulateEnd(information));
 }
@@ -227,44 +277,95 @@ static bool was_made(int result, void *const *comm)
 	return (result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS) && comm && *comm;
 }
 
-/* Adds a communicator that was made from `count` unique ids. */
-static int add_communicator(
-	int result, void *const *comm, const nccl_id *ids, int count, int ranks, int rank)
+/* A communicator that is being made from unique ids. */
+struct nccl_init {
+	struct nccl_call call;
+	uint64_t begin, key;
+	int ranks, rank;
+};
+
+/* Records that a communicator is being made, so that a rank that waits there for others is known. A
+ * group makes it only at its end. */
+static struct nccl_init begin_init(const nccl_id *ids, int count, int ranks, int rank)
 {
-	if (was_made(result, comm) && ids && count > 0 && ranks > 0 && rank >= 0)
-		nccl_communicator_add(*comm, nccl_key(0, ids, (size_t)count * sizeof *ids),
-			(uint32_t)ranks, (uint32_t)rank);
-	return result;
+	const int saved = errno;
+	struct nccl_init init = { .call = { .operation = TRACE_NCCL_INIT, .peer = NO_PEER },
+		.begin = begin_nccl_call(),
+		.ranks = ranks,
+		.rank = rank };
+
+	if (!init.begin || !ids || count <= 0 || ranks <= 0 || rank < 0 || !stream_enter())
+		return init;
+	init.key = nccl_key(0, ids, (size_t)count * sizeof *ids);
+	init.call.communicator = nccl_communicator_announce(
+		init.key, (uint32_t)ranks, (uint32_t)rank);
+	if (!nccl_tls.groups)
+		write_begin(&init.call);
+	stream_leave();
+	errno = saved;
+	return init;
+}
+
+static int end_init(
+	const struct nccl_real *real, const struct nccl_init *init, int result, void *const *comm)
+{
+	const bool is_recorded = init->call.communicator != 0;
+
+	if (is_recorded && was_made(result, comm))
+		nccl_communicator_add(*comm, init->call.communicator, init->key,
+			(uint32_t)init->ranks, (uint32_t)init->rank);
+	return end_nccl_call(
+		real, &init->call, is_recorded && !nccl_tls.groups ? init->begin : 0, result);
 }
 
 int ncclCommInitRank(void **comm, int ranks, nccl_id id, int rank)
 {
-	const int result = nccl_real_of(CALLER)->ncclCommInitRank(comm, ranks, id, rank);
+	const struct nccl_real *real = nccl_real_of(CALLER);
+	const struct nccl_init init = begin_init(&id, 1, ranks, rank);
 
-	return add_communicator(result, comm, &id, 1, ranks, rank);
+	return end_init(real, &init, real->ncclCommInitRank(comm, ranks, id, rank), comm);
 }
 
 int ncclCommInitRankConfig(void **comm, int ranks, nccl_id id, int rank, void *config)
 {
-	const int result = nccl_real_of(CALLER)->ncclCommInitRankConfig(
-		comm, ranks, id, rank, config);
+	const struct nccl_real *real = nccl_real_of(CALLER);
+	const struct nccl_init init = begin_init(&id, 1, ranks, rank);
 
-	return add_communicator(result, comm, &id, 1, ranks, rank);
+	return end_init(
+		real, &init, real->ncclCommInitRankConfig(comm, ranks, id, rank, config), comm);
 }
 
 int ncclCommInitRankScalable(
 	void **comm, int ranks, int rank, int count, nccl_id *ids, void *config)
 {
-	const int result = nccl_real_of(CALLER)->ncclCommInitRankScalable(
-		comm, ranks, rank, count, ids, config);
+	const struct nccl_real *real = nccl_real_of(CALLER);
+	const struct nccl_init init = begin_init(ids, count, ranks, rank);
 
-	return add_communicator(result, comm, ids, count, ranks, rank);
+	return end_init(real, &init,
+		real->ncclCommInitRankScalable(comm, ranks, rank, count, ids, config), comm);
+}
+
+/* Adds a communicator whose record is not written, and writes it if it is ready. */
+static void add_made(const struct nccl_real *real, int result, void *handle, uint64_t key,
+	uint32_t ranks, uint32_t rank)
+{
+	const int saved = errno;
+	struct nccl_communicator *made;
+
+	nccl_communicator_add(handle, 0, key, ranks, rank);
+	made = nccl_communicator_find(handle);
+	if (made && result == NCCL_SUCCESS && !nccl_tls.groups && call_enabled && stream_enter()) {
+		nccl_communicator_write(real, handle, made);
+		stream_leave();
+	}
+	errno = saved;
 }
 
 /* All ranks are in this process: their key need only differ from those of other processes. */
 int ncclCommInitAll(void **comms, int count, const int *devices)
 {
-	const int result = nccl_real_of(CALLER)->ncclCommInitAll(comms, count, devices);
+	const struct nccl_real *real = nccl_real_of(CALLER);
+	const int result = real->ncclCommInitAll(comms, count, devices);
 	struct timespec now;
 	uint64_t key;
 
@@ -274,22 +375,24 @@ int ncclCommInitAll(void **comms, int count, const int *devices)
 	key = nccl_key(nccl_key(0, &now, sizeof now), &comms, sizeof comms);
 	for (int i = 0; i < count; i++)
 		if (comms[i])
-			nccl_communicator_add(comms[i], key, (uint32_t)count, (uint32_t)i);
+			add_made(real, result, comms[i], key, (uint32_t)count, (uint32_t)i);
 	return result;
 }
 
 int ncclCommSplit(void *comm, int color, int key, void **made, void *config)
 {
+	const struct nccl_real *real = nccl_real_of(CALLER);
+	struct nccl_call call = { .operation = TRACE_NCCL_SPLIT, .peer = NO_PEER, .comm = comm };
 	struct nccl_communicator *parent = nccl_communicator_find(comm);
 	const uint32_t number = parent ? atomic_fetch_add(&parent->splits, 1) : 0;
-	const uint64_t parent_key = parent ? parent->key : 0;
-	const int result = nccl_real_of(CALLER)->ncclCommSplit(comm, color, key, made, config);
-	const uint64_t part = (uint64_t)number << 32 | (uint32_t)color;
+	const uint64_t parent_key = parent ? parent->key : 0, begin = begin_recorded_call(&call),
+		       part = (uint64_t)number << 32 | (uint32_t)color;
+	const int result = real->ncclCommSplit(comm, color, key, made, config);
 
 	if (was_made(result, made))
-		nccl_communicator_add(
-			*made, parent_key ? nccl_key(parent_key, &part, sizeof part) : 0, 0, 0);
-	return result;
+		add_made(real, result, *made,
+			parent_key ? nccl_key(parent_key, &part, sizeof part) : 0, 0, 0);
+	return end_nccl_call(real, &call, nccl_tls.groups ? 0 : begin, result);
 }
 
 int ncclCommDestroy(void *comm)

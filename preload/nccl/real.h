@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Finds the real functions behind the interposed functions of NCCL, and has the one list of these.
  *
- * A process may have several libraries of NCCL, and a communicator belongs to one of them. A call
- * goes to the library that the dynamic linker would have given its caller without pperf: one in
- * the global scope after this library, else one that the caller's object depends on. If there is
- * neither, any loaded libnccl is used.
+ * A process may have several libraries of NCCL, and a communicator belongs to one of them. Which
+ * one a call goes to is decided as for the CUDA runtime (preload/cuda/interposed_library.h).
  *
  * A program that looks these symbols up in the global scope finds them also without NCCL, where a
  * call returns NCCL_INVALID_USAGE.

@@ -260,16 +260,13 @@ static void set_gpu_times(struct activity *activity, const struct observed_gpu_w
 	activity->duration_ns = gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
 }
 
-/* Sets the size of a collective: as the call of NCCL has it, else as PyTorch describes it. */
 static void set_collective_size(
 	struct activities *activities, struct activity *activity, const struct gpu_launch *launch)
 {
-	const struct collective_call *call = collective_calls_find(
-		activities->calls, launch->tid, launch->begin_ns, activity->device);
-	const struct collective_size size = call && call->size.bytes
-						    ? call->size
-						    : collective_sizes_of(activities->sizes,
-							      launch->trace_node);
+	const struct collective_size size = collective_call_size(
+		collective_calls_find(
+			activities->calls, launch->tid, launch->begin_ns, activity->device),
+		activities->sizes, launch->trace_node);
 
 	activity->message_bytes = size.bytes;
 	activity->bus_bytes = size.bus_bytes;

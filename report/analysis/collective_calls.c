@@ -52,6 +52,8 @@ static void list_communicators(struct calls_pass *pass)
 	pass->communicators = xcalloc((count + 1) * sizeof *pass->communicators);
 	for (uint32_t i = 0; i < count; i++)
 		pass->communicators[i] = reader_dictionary(pass->reader, TRACE_COMMUNICATOR, i);
+	for (uint32_t i = 0; i < count; i++)
+		communicator_requests_add(&pass->found->requests, pass->communicators[i]);
 	pass->communicator_count = count;
 	qsort(pass->communicators, count, sizeof *pass->communicators, by_communicator_id);
 }
@@ -239,6 +241,10 @@ static void add_collective_record(struct calls_pass *pass, const struct trace_ev
 	const struct trace_collective *record = event->record;
 	struct thread_calls *thread = thread_calls_of(event);
 
+	communicator_requests_count(&pass->found->requests,
+		find_communicator_record(pass, record->communicator), record);
+	if (record->head.flags & TRACE_COLLECTIVE_BEGIN || record->operation >= TRACE_NCCL_INIT)
+		return;
 	if (record->operation == TRACE_NCCL_GROUP) {
 		end_calls(pass, thread, event, record->result == 0);
 	} else if (record->head.flags & TRACE_COLLECTIVE_GROUPED) {
@@ -304,6 +310,7 @@ static void free_collective_calls(void *data)
 	struct collective_calls *calls = data;
 
 	free(calls->calls);
+	communicator_requests_free(&calls->requests);
 	free(calls);
 }
 
@@ -359,4 +366,10 @@ const struct collective_call *collective_calls_find(
 		found = call;
 	}
 	return found;
+}
+
+struct collective_size collective_call_size(
+	const struct collective_call *call, struct collective_sizes *sizes, uint32_t trace_node)
+{
+	return call && call->size.bytes ? call->size : collective_sizes_of(sizes, trace_node);
 }

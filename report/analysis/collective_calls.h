@@ -12,6 +12,7 @@
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_CALLS_H
 
 #include "report/analysis/collective_sizes.h"
+#include "report/analysis/communicator_requests.h"
 #include "report/run/process.h"
 
 struct collective_call {
@@ -28,6 +29,7 @@ struct collective_calls {
 	/* sorted by thread, then begin */
 	struct collective_call *calls;
 	size_t count, room;
+	struct communicator_requests requests;
 };
 
 /* Returns the calls of a process. The first call for a process reads the trace once more if it has
@@ -38,5 +40,9 @@ const struct collective_calls *collective_calls_of(struct process *process);
  * more than one. */
 const struct collective_call *collective_calls_find(
 	const struct collective_calls *calls, uint32_t tid, uint64_t at_ns, uint32_t device);
+/* Returns the size of a collective that was launched in the range of `trace_node`: as its call of
+ * NCCL has it, else as PyTorch describes it. `call`: NULL if there is none. */
+struct collective_size collective_call_size(
+	const struct collective_call *call, struct collective_sizes *sizes, uint32_t trace_node);
 
 #endif

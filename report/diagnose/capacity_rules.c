@@ -225,7 +225,7 @@ void diagnose_other_process(struct diagnosis *diagnosis, struct finding *finding
 	else if ((oom || failed) && !cause.total)
 		finding_set_unchecked(
 			finding, "the trace does not have the size of the GPU's memory");
-	if (cause.kind != OOM_OTHERS)
+	if (cause.kind != OOM_OTHERS || (!oom && !failed))
 		return;
 	set_others(diagnosis, finding, &cause);
 	finding->node = oom ? oom->node : failed->node;

@@ -76,10 +76,6 @@ static struct launch_config *find_or_add_config(
 		configs->kernels[configs->count].record = *record;
 		configs->kernels[configs->count].name = name;
 		configs->kernels[configs->count].min_ns = UINT64_MAX;
-		configs->kernels[configs->count].samples.is_disabled =
-			configs->kept_durations &&
-			(configs->count >= configs->kept_durations_count ||
-				!configs->kept_durations[configs->count]);
 		hash_index_add(&configs->index, slot, hash, ++configs->count);
 	}
 	return &configs->kernels[slot->number - 1];

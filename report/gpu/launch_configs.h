@@ -30,9 +30,6 @@ struct launch_configs {
 	struct hash_index index; /* by name and shape */
 	uint32_t *recent; /* by the trace's id of the name: the entry last added to + 1; 0: none */
 	size_t recent_room;
-	/* By entry: true for those whose durations are sampled. NULL: all. */
-	const uint8_t *kept_durations;
-	uint32_t kept_durations_count;
 };
 
 /* Returns true if device, grid, block, shared memory and registers are equal. */

@@ -242,7 +242,7 @@ static void write_rank_table(struct json_writer *json, const struct ranks_page *
 
 #define COLLECTIVE_ROWS_MAX 200u
 
-/* The columns of a row of collectives; the last one is text. */
+/* The columns of a row of collectives. */
 static const struct {
 	const char *key, *title, *help;
 	enum unit unit;
@@ -251,13 +251,16 @@ static const struct {
 	{ "transfer_ns", "transfer", "the rest of their time in these collectives", UNIT_TIME },
 	{ "calls", "calls", "matched collectives", UNIT_COUNT },
 	{ "last", "rank last", "the rank that came last most often, and in how many", UNIT_COUNT },
+	{ "bus_bytes_per_s", "bus rate", "bus bandwidth while they transfer, without the waits",
+		UNIT_BYTE_RATE },
 };
 #define COLLECTIVE_COLUMNS (sizeof collective_columns / sizeof *collective_columns)
+enum { COLUMN_LAST = 3, COLUMN_RATE };
 
 static uint64_t collective_value(const struct collective_row *row, size_t column)
 {
 	const uint64_t values[COLLECTIVE_COLUMNS] = { row->wait_ns, row->transfer_ns, row->count,
-		row->last_count };
+		row->last_count, collective_row_rate(row, true) };
 
 	return values[column];
 }
@@ -272,11 +275,13 @@ static void write_collective_column(
 		collective_columns[column].help, false);
 	json_put_begin(json, "text", '[');
 	for (size_t i = 0; i < count; i++) {
-		if (column == COLLECTIVE_COLUMNS - 1)
+		const uint64_t value = collective_value(&ranks->rows[i], column);
+
+		if (column == COLUMN_LAST)
 			ranks_last_text(text, sizeof text, ranks, &ranks->rows[i]);
 		else
-			put_cell(page, text, collective_columns[column].unit, NULL,
-				(int64_t)collective_value(&ranks->rows[i], column));
+			put_cell(page, text, collective_columns[column].unit,
+				column == COLUMN_RATE && !value ? "unknown" : NULL, (int64_t)value);
 		json_write_string(json, text);
 	}
 	json_write_end(json, ']');

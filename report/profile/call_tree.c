@@ -58,6 +58,7 @@ struct tree *tree_new(void)
 
 	grow_tree_arrays(tree);
 	tree->count = 1;
+	tree->delays = launch_delays_new();
 	hash_index_reserve(&tree->index);
 	return tree;
 }
@@ -82,6 +83,7 @@ void tree_free(struct tree *tree)
 	mapped_free(tree->nodes, tree->room * sizeof *tree->nodes);
 	mapped_free(tree->recent, tree->room * sizeof *tree->recent);
 	hash_index_free(&tree->index);
+	launch_delays_free(tree->delays);
 	free(tree);
 }
 
@@ -134,9 +136,6 @@ static uint32_t new_tree_node(struct tree *tree, const struct child_key *key)
 	node->kind = (uint8_t)key->kind;
 	node->depth = (uint16_t)(key->parent ? tree->nodes[key->parent].depth + 1 : 0);
 	node->min_ns = UINT64_MAX;
-	node->samples.is_disabled = tree->kept_durations &&
-				    (tree->count >= tree->kept_durations_count ||
-					    !tree->kept_durations[tree->count]);
 	node->next = tree->nodes[key->parent].first_child;
 	tree->nodes[key->parent].first_child = tree->count;
 	return tree->count++;
@@ -417,37 +416,4 @@ const char *method_name(enum method method)
 const char *method_confidence(enum method method)
 {
 	return methods[method][1];
-}
-
-/* Returns the next node after `id` in the tree below `top`, parents first. 0: there is none. */
-static uint32_t next_node_below(const struct tree *tree, uint32_t top, uint32_t id)
-{
-	if (tree->nodes[id].first_child)
-		return tree->nodes[id].first_child;
-	while (id != top && !tree->nodes[id].next)
-		id = tree->nodes[id].parent;
-	return id == top ? 0 : tree->nodes[id].next;
-}
-
-static bool has_delays(const struct percentiles *delays)
-{
-	return delays->used || delays->histogram;
-}
-
-bool launch_delays_percentile(
-	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value)
-{
-	struct percentiles all = { .used = 0 };
-	struct percentiles_budget budget = { .bytes = 0 };
-
-	if (!tree->nodes[node].gpu)
-		return false;
-	for (uint32_t id = node; id; id = next_node_below(tree, node, id))
-		if (tree->nodes[id].gpu && has_delays(&tree->nodes[id].gpu->delays))
-			percentiles_merge(&all, &tree->nodes[id].gpu->delays, &budget);
-	if (!has_delays(&all))
-		return false;
-	*value = percentiles_get(&all, per_mille);
-	percentiles_free(&all);
-	return true;
 }

@@ -175,10 +175,9 @@ struct tree {
 	uint32_t (*recent)[2];
 	struct percentiles_budget budget;
 	struct percentiles_budget delay_budget;
-	bool has_parts;                /* some GPU work is not forward; set by tree_sum */
-	bool is_grouped;               /* its nodes are rows of --by, not of the call tree */
-	const uint8_t *kept_durations; /* by node: keep its durations if not 0; NULL: keep all */
-	uint32_t kept_durations_count;
+	struct launch_delays *delays; /* what launch_delays_percentile has computed */
+	bool has_parts;               /* some GPU work is not forward; set by tree_sum */
+	bool is_grouped;              /* its nodes are rows of --by, not of the call tree */
 };
 
 struct tree *tree_new(void);
@@ -219,10 +218,14 @@ void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
 /* Computes the totals of all nodes. Called after the last figure; may be called again. */
 void tree_sum(struct tree *tree);
 
-/* Computes a percentile of the launch latencies of the node and the nodes below: from the begin of
- * the launching call to the begin of the GPU work, in ns, with an error of at most 1 %. Returns
- * false if no launch there is timed. Leaves keep their latencies; for other nodes they are merged
- * at each call, because keeping them would take a multiple of the tree. Not thread safe. */
+/* For tree_new and tree_free. */
+struct launch_delays *launch_delays_new(void);
+void launch_delays_free(struct launch_delays *delays);
+
+/* Returns the median (`per_mille` 500) or 95th percentile (950) of the launch latencies of the node
+ * and the nodes below: from the begin of the launching call to the begin of the GPU work, in ns,
+ * with an error of at most 1 %. Returns false if no launch there is timed. The first call computes
+ * those of all nodes, once the pass over the trace has ended. Not thread safe. */
 bool launch_delays_percentile(
 	const struct tree *tree, uint32_t node, unsigned per_mille, uint64_t *value);
 

@@ -113,11 +113,9 @@ static void merge_flags(struct node *to, const struct node *from)
 }
 
 /* Adds the launch delays, and keeps the launch configuration as long as all are the same. */
-static void merge_launches(struct node_gpu *to, const struct node_gpu *from)
+static void merge_launches(struct tree *tree, struct node_gpu *to, const struct node_gpu *from)
 {
-	struct percentiles_budget budget = { .bytes = 0 };
-
-	percentiles_merge(&to->delays, &from->delays, &budget);
+	percentiles_merge(&to->delays, &from->delays, &tree->delay_budget);
 	to->several_shapes |= from->several_shapes;
 	if (!from->shape)
 		return;
@@ -132,8 +130,6 @@ static void merge_launches(struct node_gpu *to, const struct node_gpu *from)
 /* Adds the instances of a node to those of its folded node. */
 static void merge_instances(struct tree *tree, uint32_t id, const struct node *from)
 {
-	/* A new one, so that no exact value is lost for lack of memory. */
-	struct percentiles_budget budget = { .bytes = 0 };
 	struct node *to = &tree->nodes[id];
 
 	merge_flags(to, from);
@@ -142,9 +138,9 @@ static void merge_instances(struct tree *tree, uint32_t id, const struct node *f
 	to->self_ns += from->self_ns;
 	to->min_ns = from->min_ns < to->min_ns ? from->min_ns : to->min_ns;
 	to->max_ns = from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
-	percentiles_merge(&to->samples, &from->samples, &budget);
+	percentiles_merge(&to->samples, &from->samples, &tree->budget);
 	if (from->gpu)
-		merge_launches(tree_gpu(tree, id), from->gpu);
+		merge_launches(tree, tree_gpu(tree, id), from->gpu);
 }
 
 struct folded_tree *folded_tree_new(const struct profile *profile)

@@ -128,7 +128,7 @@ static void add_work_to_instance(
 static void add_launch_delay(
 	struct profile *profile, uint32_t node, uint64_t launch_ns, uint64_t start_ns)
 {
-	if (!profile->options.kept_durations && !profile->options.no_owners_and_delays)
+	if (!profile->options.no_owners_and_delays)
 		percentiles_add(&tree_gpu(profile->tree, node)->delays,
 			start_ns > launch_ns ? start_ns - launch_ns : 0,
 			&profile->tree->delay_budget);
@@ -242,8 +242,7 @@ static void join_gpu_work(struct profile *profile, const struct trace_event *eve
 	const struct trace_gpu *gpu = event->record;
 	struct gpu_launch *launch;
 
-	if (!profile->timeline && !profile->options.kept_durations &&
-		!profile->options.no_timeline && (gpu->start_ns || gpu->end_ns) &&
+	if (!profile->timeline && !profile->options.no_timeline && (gpu->start_ns || gpu->end_ns) &&
 		(profile->options.device < 0 || gpu->device == profile->options.device)) {
 		profile->state->needs_timeline = true;
 		return;

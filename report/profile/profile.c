@@ -203,17 +203,9 @@ static void make_tables(struct profile *profile)
 	const struct profile_options *options = &profile->options;
 
 	profile->tree = tree_new();
-	if (options->kept_durations) {
-		profile->tree->kept_durations = options->kept_durations->nodes;
-		profile->tree->kept_durations_count = options->kept_durations->node_count;
-	}
 	profile->names = node_names_new(profile->reader, profile->texts, profile->tree,
 		!options->no_fold, options->demangle, options->categories);
 	profile->kernels = launch_configs_new();
-	if (options->kept_durations) {
-		profile->kernels->kept_durations = options->kept_durations->kernels;
-		profile->kernels->kept_durations_count = options->kept_durations->kernel_count;
-	}
 	profile->memory = memory_owners_new();
 	/* the program began before the file did */
 	if (reader_meta(profile->reader, "import.format").known ||
@@ -412,7 +404,7 @@ static void compute_totals(struct profile *profile)
 static struct timeline *open_timeline(
 	struct trace_reader *reader, const struct profile_options *options)
 {
-	if (options->kept_durations || options->no_timeline)
+	if (options->no_timeline)
 		return NULL;
 	if (options->timeline)
 		timeline_rewind(options->timeline);

@@ -38,12 +38,6 @@ struct profile_target {
 	const struct tree *previous_tree;
 };
 
-/* The nodes and launch configurations whose durations one further pass keeps. Indexed by id. */
-struct durations_kept {
-	uint8_t *nodes, *kernels;
-	uint32_t node_count, kernel_count;
-};
-
 /* A range that has ended, or the part of a range that is counted. */
 struct observed_segment {
 	const struct trace_stream *thread;
@@ -176,8 +170,7 @@ struct profile_options {
 	/* Percent of the target's value. Smaller children are kept as groups only. 0: 1 percent.
 	 * Negative: 0 percent. */
 	double min_percent_of_target;
-	const struct durations_kept *kept_durations; /* NULL: keep all durations */
-	const struct profile_observer *observer;     /* NULL: none */
+	const struct profile_observer *observer; /* NULL: none */
 	/* Timeline of an earlier pass, which must outlive the profile. NULL: the pass makes one
 	 * if the trace has timed GPU work. */
 	struct timeline *timeline;
@@ -324,10 +317,6 @@ bool profile_root_has_share(const struct profile *profile, uint32_t root, bool o
 
 /* Returns the CPU time of all root nodes that have a share of it. */
 long double profile_cpu_of_roots(const struct profile *profile);
-
-/* Makes the percentiles of nodes with up to PERCENTILES_EXACT_MAX instances exact, if the
- * durations of all nodes did not fit into memory. Makes as many passes as needed, usually none. */
-void profile_refine_percentiles(struct profile *profile);
 
 /* Returns whether every nanosecond and byte is owned by exactly one node, and all sums agree.
  * Otherwise `problem` receives a sentence, cut to `room` bytes. */

@@ -92,12 +92,12 @@ static bool any_simulated(const struct process *process)
 	return false;
 }
 
-static int64_t process_rank(const struct process *process)
+int64_t process_meta_number(const struct process *process, const char *key)
 {
-	uint64_t rank;
+	uint64_t number;
 
-	return reader_meta_number(process->reader, "rank", &rank) && rank <= INT32_MAX
-		       ? (int64_t)rank
+	return reader_meta_number(process->reader, key, &number) && number < UINT64_C(100000000000)
+		       ? (int64_t)number
 		       : -1;
 }
 
@@ -240,7 +240,6 @@ static long double metric_total(const struct profile *profile)
 
 static void use_profile_metric(struct process *process)
 {
-	profile_refine_percentiles(process->profile);
 	process->metric = process->profile->options.metric;
 	process->whole = metric_total(process->profile);
 }
@@ -274,7 +273,7 @@ bool process_open(struct process *process, char *error)
 	process->command = xcalloc(command.length + 1);
 	memcpy(process->command, command.bytes, command.length);
 	process->pid = reader_header(process->reader)->pid;
-	process->rank = process_rank(process);
+	process->rank = process_meta_number(process, "rank");
 	if (process->rank >= 0)
 		snprintf(process->rank_name, sizeof process->rank_name, "rank %lld",
 			(long long)process->rank);

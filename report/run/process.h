@@ -109,6 +109,8 @@ const char *process_name(const struct process *process);
 
 /* Returns a META value. trace_text.known is false if the trace does not have `key`. */
 struct trace_text process_meta(const struct process *process, const char *key);
+/* Returns a META value that is a number of at most 11 digits; -1: the trace does not have it. */
+int64_t process_meta_number(const struct process *process, const char *key);
 /* Returns true for files without the allocator's total: the import adds levels of tensors up from
  * the lowest possible one. */
 bool process_tensor_levels_are_least(const struct process *process);

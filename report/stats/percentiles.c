@@ -2,6 +2,8 @@
 #include "report/stats/percentiles.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/spill_file.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +41,107 @@ static uint64_t histogram_step_value(unsigned octave, unsigned step)
 static void histogram_add_pending(struct percentiles *samples)
 {
 	for (unsigned i = 0; i < samples->used; i++)
-		histogram_count_value(samples->histogram, value_at(samples, i), 1);
+		histogram_count_value(samples->rest.histogram, value_at(samples, i), 1);
+	samples->used = 0;
+}
+
+/* ---- values in the temporary file ---- */
+
+/* Values in the file: a struct piece, the one before, and then the values. */
+struct piece {
+	uint64_t at;
+	uint32_t count; /* 0: there is no piece */
+	bool is_wide;
+};
+
+struct spilled_values {
+	struct piece last;
+	uint32_t count; /* in all pieces */
+	bool is_wide;   /* a piece has wide values */
+	bool is_sorted; /* there is one piece, which is in order */
+};
+
+/* The values of all nodes that are spilled. */
+static struct {
+	struct spill_file *file;
+	size_t users;
+} spill;
+
+/* A piece in memory. */
+struct read_piece {
+	struct piece before;
+	union {
+		uint32_t narrow[PERCENTILES_EXACT_MAX];
+		uint64_t wide[PERCENTILES_EXACT_MAX];
+	} values;
+};
+
+static_assert(sizeof(struct read_piece) <= SPILL_FILE_HELD_BYTES, "a piece fits");
+
+static size_t bytes_of_values(const struct piece *piece)
+{
+	return piece->count * (piece->is_wide ? sizeof(uint64_t) : sizeof(uint32_t));
+}
+
+static struct piece write_piece(
+	const struct piece *before, const void *values, uint32_t count, bool is_wide)
+{
+	struct piece piece = { .count = count, .is_wide = is_wide };
+	unsigned char *to = spill_file_append(
+		spill.file, sizeof *before + bytes_of_values(&piece), &piece.at);
+
+	memcpy(to, before, sizeof *before);
+	memcpy(to + sizeof *before, values, bytes_of_values(&piece));
+	return piece;
+}
+
+static void load_piece(const struct piece *piece, struct read_piece *read)
+{
+	spill_file_read(spill.file, piece->at, read, sizeof read->before + bytes_of_values(piece));
+}
+
+static uint64_t piece_value(
+	const struct piece *piece, const struct read_piece *read, uint32_t index)
+{
+	return piece->is_wide ? read->values.wide[index] : read->values.narrow[index];
+}
+
+static uint32_t spilled_count(const struct percentiles *samples)
+{
+	return samples->form == PERCENTILES_SPILLED ? samples->rest.spilled->count : 0;
+}
+
+static void begin_spilling(struct percentiles *samples)
+{
+	if (!spill.users++)
+		spill.file = spill_file_new("durations");
+	samples->rest.spilled = xcalloc(sizeof *samples->rest.spilled);
+	samples->form = PERCENTILES_SPILLED;
+}
+
+/* Frees what is known of the pieces of a node. Their bytes stay in the file. */
+static void end_spilling(struct spilled_values *spilled)
+{
+	free(spilled);
+	if (--spill.users)
+		return;
+	spill_file_free(spill.file);
+	spill.file = NULL;
+}
+
+/* Moves the values from memory to the file. */
+static void spill_values(struct percentiles *samples)
+{
+	struct spilled_values *spilled;
+
+	if (samples->form == PERCENTILES_VALUES)
+		begin_spilling(samples);
+	spilled = samples->rest.spilled;
+	spilled->last = write_piece(
+		&spilled->last, samples->values.narrow, samples->used, samples->is_wide);
+	spilled->count += samples->used;
+	spilled->is_wide |= samples->is_wide;
+	spilled->is_sorted = false;
 	samples->used = 0;
 }
 
@@ -51,7 +153,21 @@ static size_t counted_bytes(size_t bytes)
 
 static void switch_to_histogram(struct percentiles *samples, struct percentiles_budget *budget)
 {
-	samples->histogram = xcalloc(sizeof *samples->histogram);
+	struct histogram *histogram = xcalloc(sizeof *histogram);
+
+	if (samples->form == PERCENTILES_SPILLED) {
+		struct piece piece = samples->rest.spilled->last;
+		struct read_piece read;
+
+		for (; piece.count; piece = read.before) {
+			load_piece(&piece, &read);
+			for (uint32_t i = 0; i < piece.count; i++)
+				histogram_count_value(histogram, piece_value(&piece, &read, i), 1);
+		}
+		end_spilling(samples->rest.spilled);
+	}
+	samples->form = PERCENTILES_HISTOGRAM;
+	samples->rest.histogram = histogram;
 	histogram_add_pending(samples);
 	budget->bytes -= counted_bytes(samples->room * value_bytes(samples));
 	free(samples->values.narrow);
@@ -69,9 +185,9 @@ static bool resize_values(
 		     after = counted_bytes(room * bytes);
 	void *values;
 
-	if (after && budget->bytes - before + after > PERCENTILES_BYTES_MAX)
+	if (after > before && budget->bytes - before + after > PERCENTILES_BYTES_MAX)
 		return false;
-	values = xcalloc(room * bytes);
+	values = xcalloc((room + 1) * bytes);
 	if (bytes == value_bytes(samples) && samples->used)
 		memcpy(values, samples->values.narrow, samples->used * bytes);
 	else
@@ -85,21 +201,31 @@ static bool resize_values(
 	return true;
 }
 
+/* Returns false if the values are too many for exact percentiles. */
 static bool make_value_room(
 	struct percentiles *samples, uint64_t value, struct percentiles_budget *budget)
 {
-	unsigned room = samples->room;
+	const size_t bytes = value > UINT32_MAX || samples->is_wide ? sizeof(uint64_t)
+								    : sizeof(uint32_t);
+	unsigned room = samples->room, left;
 
-	if (samples->used == PERCENTILES_EXACT_MAX)
+	if (spilled_count(samples) + samples->used == PERCENTILES_EXACT_MAX)
 		return false;
-	if (samples->used == room)
-		room = room ? room * 2 : 4;
-	if (resize_values(samples, room,
-		    value > UINT32_MAX || samples->is_wide ? sizeof(uint64_t) : sizeof(uint32_t),
-		    budget))
+	if (samples->form == PERCENTILES_VALUES) {
+		if (samples->used == room)
+			room = room ? room * 2 : 4;
+		if (resize_values(samples, room, bytes, budget))
+			return true;
+	}
+	if (samples->used)
+		spill_values(samples);
+	budget->spills++;
+	/* The same memory as before. */
+	left = PERCENTILES_EXACT_MAX - spilled_count(samples);
+	room = (unsigned)(samples->room * value_bytes(samples) / bytes);
+	if (bytes == value_bytes(samples) && room <= left)
 		return true;
-	budget->early++;
-	return false;
+	return resize_values(samples, room < left ? room : left, bytes, budget);
 }
 
 void percentiles_add_slow(
@@ -108,13 +234,12 @@ void percentiles_add_slow(
 	const bool fits = samples->used < samples->room &&
 			  (samples->is_wide || value <= UINT32_MAX);
 
-	if (samples->is_disabled)
-		return;
-	if (!samples->histogram && !fits && !make_value_room(samples, value, budget))
+	if (samples->form != PERCENTILES_HISTOGRAM && !fits &&
+		!make_value_room(samples, value, budget))
 		switch_to_histogram(samples, budget);
-	if (samples->histogram) {
+	if (samples->form == PERCENTILES_HISTOGRAM) {
 		histogram_add_pending(samples);
-		histogram_count_value(samples->histogram, value, 1);
+		histogram_count_value(samples->rest.histogram, value, 1);
 	} else if (samples->is_wide) {
 		samples->values.wide[samples->used++] = value;
 	} else {
@@ -122,19 +247,40 @@ void percentiles_add_slow(
 	}
 }
 
+static void merge_spilled(struct percentiles *samples, const struct spilled_values *from,
+	struct percentiles_budget *budget)
+{
+	struct piece piece = from->last;
+	struct read_piece read;
+
+	for (; piece.count; piece = read.before) {
+		load_piece(&piece, &read);
+		for (uint32_t i = 0; i < piece.count; i++)
+			percentiles_add(samples, piece_value(&piece, &read, i), budget);
+	}
+}
+
+static void merge_histogram(struct percentiles *samples, const struct histogram *from)
+{
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		for (unsigned step = 0; from->octaves[octave] && step < 64; step++)
+			if (from->octaves[octave][step])
+				histogram_count_value(samples->rest.histogram,
+					histogram_step_value(octave, step),
+					from->octaves[octave][step]);
+}
+
 void percentiles_merge(struct percentiles *samples, const struct percentiles *from,
 	struct percentiles_budget *budget)
 {
-	if (from->histogram && !samples->histogram)
+	if (from->form == PERCENTILES_HISTOGRAM && samples->form != PERCENTILES_HISTOGRAM)
 		switch_to_histogram(samples, budget);
 	for (unsigned i = 0; i < from->used; i++)
 		percentiles_add(samples, value_at(from, i), budget);
-	for (unsigned octave = 0; from->histogram && octave < PERCENTILES_OCTAVES; octave++)
-		for (unsigned step = 0; from->histogram->octaves[octave] && step < 64; step++)
-			if (from->histogram->octaves[octave][step])
-				histogram_count_value(samples->histogram,
-					histogram_step_value(octave, step),
-					from->histogram->octaves[octave][step]);
+	if (from->form == PERCENTILES_HISTOGRAM)
+		merge_histogram(samples, from->rest.histogram);
+	else if (from->form == PERCENTILES_SPILLED)
+		merge_spilled(samples, from->rest.spilled, budget);
 }
 
 static bool is_sorted(const uint32_t *values, size_t count)
@@ -201,32 +347,106 @@ static uint64_t histogram_percentile(const struct histogram *histogram, unsigned
 	return 0;
 }
 
-uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille)
+static void sort_values(struct percentiles *samples)
 {
-	if (samples->histogram) {
-		histogram_add_pending(samples);
-		return histogram_percentile(samples->histogram, per_mille);
-	}
-	if (samples->used == 0)
-		return 0;
 	if (samples->is_wide)
 		qsort(samples->values.wide, samples->used, sizeof *samples->values.wide,
 			compare_u64);
 	else
 		sort_narrow(samples->values.narrow, samples->used);
+}
+
+/* Returns all values in memory, for percentiles_free. */
+static struct percentiles load_values(const struct percentiles *samples)
+{
+	const struct spilled_values *spilled = samples->rest.spilled;
+	struct percentiles all = { .is_wide = spilled->is_wide || samples->is_wide };
+	struct piece piece = spilled->last;
+	struct read_piece read;
+
+	all.values.narrow = xcalloc((spilled->count + samples->used + 1u) * value_bytes(&all));
+	for (; piece.count; piece = read.before) {
+		load_piece(&piece, &read);
+		if (piece.is_wide == all.is_wide) {
+			memcpy((char *)all.values.narrow + all.used * value_bytes(&all),
+				&read.values, bytes_of_values(&piece));
+			all.used = (uint16_t)(all.used + piece.count);
+			continue;
+		}
+		for (uint32_t i = 0; i < piece.count; i++)
+			all.values.wide[all.used++] = read.values.narrow[i];
+	}
+	for (unsigned i = 0; i < samples->used; i++)
+		if (all.is_wide)
+			all.values.wide[all.used++] = value_at(samples, i);
+		else
+			all.values.narrow[all.used++] = samples->values.narrow[i];
+	return all;
+}
+
+/* Replaces the pieces by one that has all values in order. */
+static void sort_spilled(struct percentiles *samples)
+{
+	struct spilled_values *spilled = samples->rest.spilled;
+	struct percentiles all = load_values(samples);
+
+	sort_values(&all);
+	*spilled = (struct spilled_values){ .last = write_piece(&(struct piece){ .count = 0 },
+						    all.values.narrow, all.used, all.is_wide),
+		.count = all.used,
+		.is_wide = all.is_wide,
+		.is_sorted = true };
+	samples->used = 0;
+	percentiles_free(&all);
+}
+
+static uint64_t spilled_percentile(struct percentiles *samples, unsigned per_mille)
+{
+	const struct piece *piece = &samples->rest.spilled->last;
+	uint32_t narrow;
+	uint64_t wide, index;
+
+	if (samples->used || !samples->rest.spilled->is_sorted)
+		sort_spilled(samples);
+	index = nearest_rank(piece->count, per_mille) - 1;
+	if (piece->is_wide) {
+		spill_file_read(spill.file, piece->at + sizeof *piece + index * sizeof wide, &wide,
+			sizeof wide);
+		return wide;
+	}
+	spill_file_read(spill.file, piece->at + sizeof *piece + index * sizeof narrow, &narrow,
+		sizeof narrow);
+	return narrow;
+}
+
+uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille)
+{
+	if (samples->form == PERCENTILES_HISTOGRAM) {
+		histogram_add_pending(samples);
+		return histogram_percentile(samples->rest.histogram, per_mille);
+	}
+	if (samples->form == PERCENTILES_SPILLED)
+		return spilled_percentile(samples, per_mille);
+	if (samples->used == 0)
+		return 0;
+	sort_values(samples);
 	return value_at(samples, (unsigned)nearest_rank(samples->used, per_mille) - 1);
 }
 
 bool percentiles_are_exact(const struct percentiles *samples)
 {
-	return !samples->histogram;
+	return samples->form != PERCENTILES_HISTOGRAM;
 }
 
 void percentiles_free(struct percentiles *samples)
 {
-	for (unsigned octave = 0; samples->histogram && octave < PERCENTILES_OCTAVES; octave++)
-		free(samples->histogram->octaves[octave]);
-	free(samples->histogram);
+	if (samples->form == PERCENTILES_SPILLED) {
+		end_spilling(samples->rest.spilled);
+	} else if (samples->form == PERCENTILES_HISTOGRAM) {
+		for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+			free(samples->rest.histogram->octaves[octave]);
+		free(samples->rest.histogram);
+	}
 	free(samples->values.narrow);
 	*samples = (struct percentiles){ .used = 0 };
 }

@@ -8,8 +8,7 @@
  * An exact value takes 4 bytes, or 8 once one value of the node exceeds 32 bits. A histogram
  * takes 1 KiB, and 256 bytes for each octave in use. The exact values of all nodes with more than
  * PERCENTILES_SMALL_BYTES of them take at most PERCENTILES_BYTES_MAX. Beyond that, a node that
- * needs more room becomes a histogram early. Another pass over the trace must then make it exact
- * again (profile/exact_percentiles.c).
+ * needs more room moves its values to a temporary file, which all nodes share. Threads: one.
  */
 #ifndef PPERF_REPORT_STATS_PERCENTILES_H
 #define PPERF_REPORT_STATS_PERCENTILES_H
@@ -31,6 +30,12 @@ struct histogram {
 	uint32_t *octaves[PERCENTILES_OCTAVES];
 };
 
+enum percentiles_form {
+	PERCENTILES_VALUES,   /* `values` has all values */
+	PERCENTILES_SPILLED,  /* `values` has those that are not in the temporary file */
+	PERCENTILES_HISTOGRAM /* `values` has those that are not yet in the histogram */
+};
+
 struct percentiles {
 	/* `used` values, with room for `room`. In the order of arrival until percentiles_get
 	 * sorts them. */
@@ -38,16 +43,19 @@ struct percentiles {
 		uint32_t *narrow;
 		uint64_t *wide;
 	} values;
-	/* NULL: `values` has all values; else it has those not yet in the histogram. */
-	struct histogram *histogram;
+	union {
+		struct spilled_values *spilled;
+		struct histogram *histogram;
+	} rest; /* by form */
 	uint16_t used, room;
-	bool is_wide, is_disabled; /* is_disabled: no values are stored */
+	bool is_wide;
+	uint8_t form; /* enum percentiles_form */
 };
 
 /* The memory of all exact values. */
 struct percentiles_budget {
 	size_t bytes;
-	uint64_t early; /* nodes that became a histogram for lack of memory */
+	uint64_t spills; /* times that values were moved to the file for lack of memory */
 };
 
 void percentiles_add_slow(

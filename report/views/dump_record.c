@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "report/analysis/communicator_requests.h"
 #include "report/views/dump_record.h"
 
 #include "report/trace/record_check.h"
@@ -342,9 +343,6 @@ static void sample_line(
 	line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
 }
 
-static const char *const nccl_operations[] = { NULL, "ncclGroupEnd", "ncclAllReduce",
-	"ncclAllGather", "ncclReduceScatter", "ncclBroadcast", "ncclReduce", "ncclAlltoAll",
-	"ncclGather", "ncclScatter", "ncclSend", "ncclRecv" };
 static const char *const nccl_types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64",
 	"float16", "float32", "float64", "bfloat16", "float8_e4m3", "float8_e5m2" };
 
@@ -368,19 +366,28 @@ static void communicator_line(struct trace_reader *reader, struct dump_line *lin
 static void collective_line(
 	struct trace_reader *reader, struct dump_line *line, const struct trace_collective *call)
 {
-	PUT_WORD(line, DUMP_name, nccl_operations, call->operation);
-	line_unsigned(line, DUMP_duration_ns, reader_duration(reader, call->stamp, call->duration));
-	line_unsigned(line, DUMP_result, call->result);
+	const bool begins = call->head.flags & TRACE_COLLECTIVE_BEGIN;
+
+	PUT_WORD(line, DUMP_name, nccl_operation_names, call->operation);
+	if (!begins) {
+		line_unsigned(line, DUMP_duration_ns,
+			reader_duration(reader, call->stamp, call->duration));
+		line_unsigned(line, DUMP_result, call->result);
+	}
+	line_flag(line, "begin", begins);
 	if (call->operation == TRACE_NCCL_GROUP) {
 		line_unsigned(line, DUMP_calls, call->calls);
 		return;
 	}
-	line_unsigned(line, DUMP_bytes, call->bytes);
-	line_id(line, DUMP_stream, call->stream);
-	PUT_WORD(line, DUMP_data_type, nccl_types, call->data_type);
+	if (call->operation < TRACE_NCCL_INIT) {
+		line_unsigned(line, DUMP_bytes, call->bytes);
+		line_id(line, DUMP_stream, call->stream);
+		PUT_WORD(line, DUMP_data_type, nccl_types, call->data_type);
+	}
 	if (call->peer != UINT32_MAX)
 		line_unsigned(line, DUMP_peer, call->peer);
-	line_unsigned(line, DUMP_sequence, call->sequence);
+	if (call->operation != TRACE_NCCL_INIT)
+		line_unsigned(line, DUMP_sequence, call->sequence);
 	if (call->communicator)
 		communicator_line(reader, line, call->communicator);
 	line_flag(line, "grouped", call->head.flags & TRACE_COLLECTIVE_GROUPED);

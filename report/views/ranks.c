@@ -138,7 +138,7 @@ static void put_stragglers(const struct ranks *ranks, const struct style *style)
 
 /* Prints a value or, if that is not NULL, the word `instead` of it. */
 static void put_rank_cell(
-	const struct style *style, enum unit unit, const char *instead, int64_t value)
+	const struct style *style, size_t cell, enum unit unit, const char *instead, int64_t value)
 {
 	char text[FORMAT_NUMBER_BYTES];
 	size_t points = 0;
@@ -149,7 +149,7 @@ static void put_rank_cell(
 		format_with_unit(text, unit, value, style->iec, style->ascii);
 	for (const char *at = text; *at; at++)
 		points += ((unsigned char)*at & 0xc0) != 0x80;
-	print_line(style, "%*s%s", points < CELL ? (int)(CELL - points) : 1, "", text);
+	print_line(style, "%*s%s", points < cell ? (int)(cell - points) : 1, "", text);
 }
 
 static void put_rank_line(
@@ -161,7 +161,7 @@ static void put_rank_line(
 	for (size_t column = 0; column < column_count; column++) {
 		const bool known = rank_column_value(rank, column, &value);
 
-		put_rank_cell(style, rank_columns[column].unit,
+		put_rank_cell(style, CELL, rank_columns[column].unit,
 			known ? NULL : rank_column_unknown(rank, column), value);
 	}
 	output_char(style->out, '\n');
@@ -187,21 +187,37 @@ static void put_ranks(
 static const struct {
 	const char *title;
 	size_t columns;
-} before_names[] = { { "wait", CELL }, { "transfer", CELL }, { "calls", CELL },
-	{ "rank last", 14 } };
+} before_names[] = { { "wait", 11 }, { "transfer", 10 }, { "calls", 8 }, { "rank last", 13 },
+	{ "bus rate", 11 } };
 
-#define BEFORE_NAMES (sizeof before_names / sizeof *before_names)
+enum { RANK_LAST = 3, RATE, BEFORE_NAMES };
+static_assert(sizeof before_names / sizeof *before_names == BEFORE_NAMES, "a column is missing");
 #define NAME_MIN 24u
 
-static size_t fitting_columns(const struct style *style, size_t *room)
-{
-	size_t used = 2, shown = 0;
+/* The table of collectives. */
+struct collective_table {
+	const struct ranks *ranks;
+	const struct style *style;
+	size_t shown; /* columns before the name */
+	size_t room;  /* for the name */
+	bool on_bus;  /* the rate is that on the bus */
+};
 
-	while (shown < BEFORE_NAMES &&
-		(!shown || used + before_names[shown].columns + NAME_MIN <= style->width))
-		used += before_names[shown++].columns;
-	*room = style->width > used ? style->width - used : 1;
-	return shown;
+static void fit_columns(struct collective_table *table)
+{
+	const struct ranks *ranks = table->ranks;
+	bool has_rate = false;
+	size_t used = 2;
+
+	for (size_t i = 0; i < ranks->row_count; i++) {
+		has_rate |= collective_row_rate(&ranks->rows[i], false) > 0;
+		table->on_bus |= collective_row_rate(&ranks->rows[i], true) > 0;
+	}
+	while (table->shown + !has_rate < BEFORE_NAMES &&
+		(!table->shown || used + before_names[table->shown].columns + NAME_MIN <=
+					  table->style->width))
+		used += before_names[table->shown++].columns;
+	table->room = table->style->width > used ? table->style->width - used : 1;
 }
 
 /* Shortens the paths of the places so that collectives of one kind remain distinct. */
@@ -222,17 +238,30 @@ static struct shortened_name *shorten_places(
 	return names;
 }
 
-static void put_collective_row(const struct ranks *ranks, const struct collective_row *row,
-	const char *path_text, size_t shown, const struct style *style)
+static void put_collective_cell(
+	const struct collective_table *table, const struct collective_row *row, size_t column)
 {
-	const uint64_t values[] = { row->wait_ns, row->transfer_ns, row->count };
+	const uint64_t values[BEFORE_NAMES] = { row->wait_ns, row->transfer_ns, row->count,
+		row->last_count, collective_row_rate(row, table->on_bus) };
+	static const enum unit units[BEFORE_NAMES] = { UNIT_TIME, UNIT_TIME, UNIT_COUNT, UNIT_COUNT,
+		UNIT_BYTE_RATE };
 	char last[48];
 
-	for (size_t i = 0; i < shown && i < sizeof values / sizeof *values; i++)
-		put_rank_cell(style, i < 2 ? UNIT_TIME : UNIT_COUNT, NULL, (int64_t)values[i]);
-	ranks_last_text(last, sizeof last, ranks, row);
-	if (shown == BEFORE_NAMES)
-		print_line(style, "%*s", (int)before_names[shown - 1].columns, last);
+	ranks_last_text(last, sizeof last, table->ranks, row);
+	put_rank_cell(table->style, before_names[column].columns, units[column],
+		column == RANK_LAST                 ? last
+		: column == RATE && !values[column] ? "unknown"
+						    : NULL,
+		clamp_to_i64(values[column]));
+}
+
+static void put_collective_row(const struct collective_table *table,
+	const struct collective_row *row, const char *path_text)
+{
+	const struct style *style = table->style;
+
+	for (size_t i = 0; i < table->shown; i++)
+		put_collective_cell(table, row, i);
 	print_line(style, "  %s", collective_name(row->kind));
 	if (*path_text) {
 		output_string(style->out, " in ");
@@ -246,16 +275,18 @@ static void put_collective_rows(
 {
 	const size_t top = options->top ? options->top : 20,
 		     count = ranks->row_count < top ? ranks->row_count : top;
-	size_t room;
-	const size_t shown = fitting_columns(style, &room);
-	struct shortened_name *names = shorten_places(ranks, count, room, style);
+	struct collective_table table = { .ranks = ranks, .style = style };
+	struct shortened_name *names;
 
+	fit_columns(&table);
+	names = shorten_places(ranks, count, table.room, style);
 	output_char(style->out, '\n');
-	for (size_t i = 0; i < shown; i++)
-		print_line(style, "%*s", (int)before_names[i].columns, before_names[i].title);
+	for (size_t i = 0; i < table.shown; i++)
+		print_line(style, "%*s", (int)before_names[i].columns,
+			i == RATE && !table.on_bus ? "rate" : before_names[i].title);
 	print_line(style, "  collective\n");
 	for (size_t i = 0; i < count; i++)
-		put_collective_row(ranks, &ranks->rows[i], names[i].text, shown, style);
+		put_collective_row(&table, &ranks->rows[i], names[i].text);
 	if (ranks->row_count > top)
 		print_line(style, "%zu more (-n 0 shows all)\n", ranks->row_count - top);
 	shorten_names_free(names, count);

@@ -13,15 +13,25 @@
 #define ABSENT 4  /* ranks of each that are printed */
 #define THREADS 3 /* threads of each that are printed */
 
-static void add_thread(
-	struct paragraph *paragraph, const struct end_thread *thread, uint64_t open_ns)
+static void add_open_path(struct paragraph *paragraph, const struct end_thread *thread)
 {
 	paragraph_add(paragraph, "thread %u is in `", thread->tid);
 	for (size_t i = 0; i < thread->path_count; i++) {
 		paragraph_add(paragraph, "%s", i ? " / " : "");
 		paragraph_text(paragraph, thread->path[i], strlen(thread->path[i]));
 	}
+	if (thread->call)
+		paragraph_add(paragraph, "%s%s", thread->path_count ? " / " : "", thread->call);
 	paragraph_add(paragraph, "`, open for ");
+}
+
+static void add_thread(
+	struct paragraph *paragraph, const struct end_thread *thread, uint64_t open_ns)
+{
+	if (thread->path_count || thread->call)
+		add_open_path(paragraph, thread);
+	else
+		paragraph_add(paragraph, "thread %u is in no recorded range, for ", thread->tid);
 	paragraph_value(paragraph, UNIT_TIME, open_ns);
 	paragraph_add(paragraph, " or longer");
 	if (thread->source) {
@@ -43,56 +53,79 @@ struct hang_text {
 };
 
 /* Returns what is known of a rank without its threads; NULL: these say it. */
-static const char *state_of_absent(const struct hang_text *text, uint32_t rank)
+static const char *state_of_absent(const struct hang_text *text, const struct absent_rank *absent)
 {
-	const struct rank_input *input = text->ranks->all[rank].input;
-
-	if (text->told[rank])
+	if (!absent->input)
+		return "has no usable trace";
+	if (absent->rank != UINT32_MAX && text->told[absent->rank])
 		return "has not requested it either";
-	if (text->hangs.waits[rank])
+	if (rank_hang_waits_elsewhere(&text->hangs, absent))
 		return "waits in another collective";
-	if (!input->end)
+	if (!absent->input->end)
 		return "has ended";
-	return input->end->thread_count ? NULL : "was in no recorded range";
+	return absent->input->end->thread_count ? NULL : "was in no recorded range";
 }
 
-static void put_absent_rank(struct hang_text *text, uint32_t rank)
+static void put_absent_rank(struct hang_text *text, const struct absent_rank *absent)
 {
-	const struct rank_end *end = text->ranks->all[rank].input->end;
-	const char *state = state_of_absent(text, rank);
+	const char *state = state_of_absent(text, absent);
 	struct paragraph paragraph = { .style = text->style };
 
-	paragraph_add(&paragraph, "rank %lld %s", (long long)text->ranks->all[rank].number,
+	paragraph_add(&paragraph, "rank %lld %s", (long long)absent->number,
 		state ? state : "has not requested it: ");
-	for (size_t i = 0; !state && i < end->thread_count && i < THREADS; i++) {
+	for (size_t i = 0; !state && i < absent->input->end->thread_count && i < THREADS; i++) {
+		const struct end_thread *thread = &absent->input->end->threads[i];
+
 		paragraph_add(&paragraph, "%s", i ? "; " : "");
-		add_thread(&paragraph, &end->threads[i],
-			rank_hang_open_ns(&text->hangs, text->ranks, rank, &end->threads[i]));
+		add_thread(&paragraph, thread,
+			rank_hang_open_ns(&text->hangs, text->ranks, absent, thread->begin_ns));
 	}
-	text->told[rank] = true;
+	if (absent->rank != UINT32_MAX)
+		text->told[absent->rank] = true;
 	paragraph_print(&paragraph, "");
+}
+
+/* Adds what the ranks wait in: `collective 97 (ncclAllReduce) of communicator all of 0`. */
+static void add_hang_place(struct paragraph *paragraph, const struct rank_hang *hang)
+{
+	const unsigned long long number = hang->number;
+
+	if (!hang->number)
+		paragraph_add(paragraph, "the making");
+	else if (hang->from != UINT32_MAX)
+		paragraph_add(paragraph, "message %llu from rank %u to rank %u", number, hang->from,
+			hang->to);
+	else
+		paragraph_add(paragraph, "collective %llu", number);
+	if (hang->operation)
+		paragraph_add(paragraph, " (%s)", hang->operation);
+	if (!hang->communicator)
+		return;
+	paragraph_add(paragraph, " of communicator ");
+	paragraph_text(paragraph, hang->communicator, strlen(hang->communicator));
 }
 
 static void put_hang(struct hang_text *text, const struct rank_hang *hang)
 {
-	const struct trace_text name = ranks_group_name(text->ranks, hang->group);
+	const size_t absent_count = hang->absent_count + hang->unknown_count;
 	struct paragraph paragraph = { .style = text->style };
 
-	paragraph_add(&paragraph,
-		"at the end of the traces %zu rank%s wait%s for %zu other%s in collective %llu",
+	paragraph_add(&paragraph, "at the end of the traces %zu rank%s wait%s for %zu other%s in ",
 		hang->waiting_count, hang->waiting_count == 1 ? "" : "s",
-		hang->waiting_count == 1 ? "s" : "", hang->absent_count,
-		hang->absent_count == 1 ? "" : "s", (unsigned long long)hang->number);
-	if (name.known) {
-		paragraph_add(&paragraph, " of communicator ");
-		paragraph_text(&paragraph, name.bytes, name.length);
-	}
+		hang->waiting_count == 1 ? "s" : "", absent_count, absent_count == 1 ? "" : "s");
+	add_hang_place(&paragraph, hang);
 	paragraph_print(&paragraph, "hang");
 	for (size_t i = 0; i < hang->absent_count && i < ABSENT; i++)
-		put_absent_rank(text, hang->absent[i]);
+		put_absent_rank(text, &hang->absent[i]);
 	if (hang->absent_count > ABSENT) {
 		paragraph_add(
 			&paragraph, "%zu more (-f json lists all)", hang->absent_count - ABSENT);
+		paragraph_print(&paragraph, "");
+	}
+	if (hang->unknown_count) {
+		paragraph_add(&paragraph,
+			"%zu rank%s of the communicator did not request it, but which is not known",
+			hang->unknown_count, hang->unknown_count == 1 ? "" : "s");
 		paragraph_print(&paragraph, "");
 	}
 }

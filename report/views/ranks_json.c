@@ -74,6 +74,14 @@ static void ranks_json_straggler(
 	json_write_end(json, '}');
 }
 
+static void put_rate(
+	struct json_writer *json, const char *key, const struct collective_row *row, bool on_bus)
+{
+	const uint64_t rate = collective_row_rate(row, on_bus);
+
+	json_put_known_signed(json, key, clamp_to_i64(rate), rate > 0);
+}
+
 static void ranks_json_collective(
 	struct json_writer *json, const struct ranks *ranks, const struct collective_row *row)
 {
@@ -88,6 +96,8 @@ static void ranks_json_collective(
 	json_put_known_signed(json, "last_rank",
 		row->last_rank != UINT32_MAX ? ranks->all[row->last_rank].number : 0,
 		row->last_rank != UINT32_MAX);
+	put_rate(json, "message_bytes_per_s", row, false);
+	put_rate(json, "bus_bytes_per_s", row, true);
 	json_write_end(json, '}');
 }
 
@@ -119,6 +129,7 @@ static void ranks_json_inputs(struct json_writer *json, const struct ranks *rank
 	for (size_t i = 0; i < ranks->missing_count; i++)
 		json_write_unsigned(json, (uint64_t)ranks->missing[i]);
 	json_write_end(json, ']');
+	json_put_known_signed(json, "world_size", ranks->world_size, ranks->world_size > 0);
 	json_put_unsigned(json, "quorum_percent", ranks->quorum);
 	json_put_unsigned(json, "incomplete", ranks->incomplete);
 	json_put_begin(json, "islands", '[');
@@ -174,33 +185,33 @@ static void ranks_json_thread(
 	json_put_unsigned(json, "open_ns", open_ns);
 	json_put_string(json, "source", thread->source);
 	ranks_json_texts(json, "stack", thread->frames, thread->frame_count);
+	json_put_string(json, "nccl_call", thread->call);
 	json_write_end(json, '}');
 }
 
 static void ranks_json_absent(struct json_writer *json, const struct ranks *ranks,
-	const struct rank_hangs *hangs, uint32_t index)
+	const struct rank_hangs *hangs, const struct absent_rank *absent)
 {
-	const struct rank_input *input = ranks->all[index].input;
+	const struct rank_end *end = absent->input ? absent->input->end : NULL;
 
 	json_write_begin(json, '{');
-	json_put_unsigned(json, "rank", (uint64_t)ranks->all[index].number);
-	json_put_bool(json, "ended", input->ended);
-	json_put_bool(json, "waits_elsewhere", hangs->waits[index]);
+	json_put_unsigned(json, "rank", (uint64_t)absent->number);
+	json_put_bool(json, "ended", absent->input && absent->input->ended);
+	json_put_bool(json, "waits_elsewhere", rank_hang_waits_elsewhere(hangs, absent));
 	json_put_begin(json, "threads", '[');
-	for (size_t i = 0; input->end && i < input->end->thread_count; i++)
-		ranks_json_thread(json, &input->end->threads[i],
-			rank_hang_open_ns(hangs, ranks, index, &input->end->threads[i]));
+	for (size_t i = 0; end && i < end->thread_count; i++)
+		ranks_json_thread(json, &end->threads[i],
+			rank_hang_open_ns(hangs, ranks, absent, end->threads[i].begin_ns));
 	json_write_end(json, ']');
+	json_put_bool(json, "has_trace", absent->input != NULL);
 	json_write_end(json, '}');
 }
 
 static void ranks_json_hang(struct json_writer *json, const struct ranks *ranks,
 	const struct rank_hangs *hangs, const struct rank_hang *hang)
 {
-	const struct trace_text group = ranks_group_name(ranks, hang->group);
-
 	json_write_begin(json, '{');
-	json_put_text(json, "communicator", trace_text_or_null(group));
+	json_put_string(json, "communicator", hang->communicator);
 	json_put_unsigned(json, "number", hang->number);
 	json_put_begin(json, "waiting", '[');
 	for (size_t i = 0; i < hang->waiting_count; i++)
@@ -208,8 +219,12 @@ static void ranks_json_hang(struct json_writer *json, const struct ranks *ranks,
 	json_write_end(json, ']');
 	json_put_begin(json, "absent", '[');
 	for (size_t i = 0; i < hang->absent_count; i++)
-		ranks_json_absent(json, ranks, hangs, hang->absent[i]);
+		ranks_json_absent(json, ranks, hangs, &hang->absent[i]);
 	json_write_end(json, ']');
+	json_put_unsigned(json, "absent_unknown", hang->unknown_count);
+	json_put_string(json, "operation", hang->operation);
+	json_put_known_signed(json, "from", hang->from, hang->from != UINT32_MAX);
+	json_put_known_signed(json, "to", hang->to, hang->to != UINT32_MAX);
 	json_write_end(json, '}');
 }
 

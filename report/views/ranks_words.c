@@ -122,8 +122,8 @@ void ranks_add_matched(struct paragraph *paragraph, const struct ranks *ranks)
 			"; process groups are not named in these traces: each stream is assumed to "
 			"be one, and matched with others by kind, order and end");
 	if (ranks->all[0].collectives->waits_in_call)
-		paragraph_add(paragraph, "; each starts with the range it was launched in, since "
-					 "the simulated NCCL waits there");
+		paragraph_add(paragraph, "; each starts with the call or range it was launched in, "
+					 "since the simulated NCCL waits there");
 }
 
 void ranks_add_straggler(

@@ -12,6 +12,7 @@
  *	run=ID pid=N    of the header: the run, and the process of rank 0 (1, 1000)
  *	start=NS        CLOCK_REALTIME at the start of rank 0 (1700000000000000000)
  *	prefix=WORD     of the names of files (rank)
+ *	world=N         the traces say that the job has N ranks (they do not say)
  *	hang=S absent=R the job hangs in step S, because rank R does not leave its data loader
  */
 #include "tests/support/large_training_trace.h"
@@ -23,7 +24,8 @@
 #define LATE_NS 400000u
 
 struct job {
-	uint32_t ranks, steps, first, count, straggler, sizes[LOAD_GROUPS], pid, hang_step, absent;
+	uint32_t ranks, steps, first, count, straggler, sizes[LOAD_GROUPS], pid, hang_step, absent,
+		world_size;
 	bool grouped, named;
 	uint64_t run_id, start_ns;
 	const char *folder, *prefix, *label;
@@ -102,6 +104,7 @@ static void write_rank(const struct job *job, uint32_t number, const uint8_t *gr
 	char names[LOAD_GROUPS][64], path[4096];
 	struct load_rank rank = { .number = number,
 		.pid = job->pid + number,
+		.world_size = job->world_size,
 		.run_id = job->run_id,
 		.unix_ns = job->start_ns + (number ? mix(number) % 10000000 : 0),
 		.ppm = number ? (double)(mix(number + 99) % 4000) / 100 - 20 : 0,
@@ -131,7 +134,7 @@ static void set(struct job *job, const char *argument)
 		uint32_t *number;
 	} numbers[] = { { "straggler", &job->straggler }, { "first", &job->first },
 		{ "count", &job->count }, { "pid", &job->pid }, { "hang", &job->hang_step },
-		{ "absent", &job->absent } };
+		{ "absent", &job->absent }, { "world", &job->world_size } };
 
 	if (!value)
 		exit(2);

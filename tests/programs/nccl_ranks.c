@@ -2,66 +2,11 @@
  * nccl_ranks RANK RANKS FILE: one rank of a job on NCCL. Rank 0 makes the unique id and writes it
  * to FILE. Prints a value that each operation yields.
  */
+#include "nccl_program.h"
 #include <cuda_runtime_api.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-typedef struct {
-	char bytes[128];
-} unique_id;
-
-enum { FLOAT = 7, SUM = 0 };
-
-int ncclGetUniqueId(unique_id *id);
-int ncclCommInitRank(void **comm, int ranks, unique_id id, int rank);
-int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
-int ncclCommDestroy(void *comm);
-int ncclGroupStart(void);
-int ncclGroupEnd(void);
-int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, void *comm,
-	cudaStream_t stream);
-int ncclAllGather(
-	const void *from, void *to, size_t count, int type, void *comm, cudaStream_t stream);
-int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation, void *comm,
-	cudaStream_t stream);
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, void *comm,
-	cudaStream_t stream);
-int ncclSend(const void *from, size_t count, int type, int peer, void *comm, cudaStream_t stream);
-int ncclRecv(void *to, size_t count, int type, int peer, void *comm, cudaStream_t stream);
 
 #define COUNT 262144u /* floats of a buffer: 1 MiB */
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "%s: %d\n", what, result);
-	exit(1);
-}
-#define CHECK(call) check((int)(call), #call)
-
-static unique_id exchange_id(int rank, const char *path)
-{
-	char partial[4096];
-	unique_id id;
-	FILE *file;
-
-	if (rank == 0) {
-		CHECK(ncclGetUniqueId(&id));
-		snprintf(partial, sizeof partial, "%s.partial", path);
-		file = fopen(partial, "wb");
-		check(!file || fwrite(&id, sizeof id, 1, file) != 1 || fclose(file), "id");
-		check(rename(partial, path), "rename");
-		return id;
-	}
-	while (!(file = fopen(path, "rb")))
-		usleep(1000);
-	check(fread(&id, sizeof id, 1, file) != 1, "id");
-	fclose(file);
-	return id;
-}
 
 static void show(const char *what, const float *memory)
 {

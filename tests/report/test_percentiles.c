@@ -123,26 +123,72 @@ START_TEST(merging_is_as_adding_all_to_one)
 }
 END_TEST
 
-START_TEST(all_exact_values_together_stay_within_their_budget)
+/* As many nodes as do not fit into memory with `count` values each. */
+static void compare_spilled(unsigned count, uint64_t largest)
 {
-	static struct percentiles many[2000];
+	enum { NODES = 2000 };
+	static struct percentiles many[NODES];
 	struct percentiles_budget budget = { .bytes = 0 };
+	uint64_t *values = calloc(count, sizeof *values);
 	size_t most = 0;
 
-	for (int round = 0; round < 4096; round++)
-		for (int i = 0; i < 2000; i++) {
-			percentiles_add(&many[i], (uint64_t)round, &budget);
+	for (unsigned round = 0; round < count; round++) {
+		values[round] = round * 7919u % count * (largest / count);
+		for (unsigned i = 0; i < NODES; i++) {
+			percentiles_add(&many[i], values[round] + i, &budget);
 			most = budget.bytes > most ? budget.bytes : most;
 		}
+	}
+	qsort(values, count, sizeof *values, by_value);
 	ck_assert_uint_le(most, PERCENTILES_BYTES_MAX);
-	ck_assert_uint_gt(budget.early, 0);
-	for (int i = 0; i < 2000; i++) {
-		const uint64_t median = percentiles_get(&many[i], 500);
-
-		ck_assert_uint_le(median, 2067);
-		ck_assert_uint_ge(median, 2027);
+	ck_assert_uint_gt(budget.spills, 0);
+	for (unsigned i = 0; i < NODES; i++) {
+		ck_assert(percentiles_are_exact(&many[i]));
+		for (unsigned per_mille = 0; per_mille <= 1000; per_mille += 125)
+			ck_assert_uint_eq(percentiles_get(&many[i], per_mille),
+				nearest_rank(values, count, per_mille) + i);
 		percentiles_free(&many[i]);
 	}
+	free(values);
+}
+
+START_TEST(values_beyond_their_budget_stay_exact)
+{
+	compare_spilled(4096, 1u << 30);
+	compare_spilled(4095, UINT64_C(1) << 40);
+	compare_spilled(2100, UINT64_C(1) << 40);
+}
+END_TEST
+
+/* Of several sorts of nodes whose values are in the file: merged ones, those that get more values
+ * after a percentile was asked for, and those that get too many to be exact. */
+START_TEST(spilled_values_are_merged_and_added_to)
+{
+	enum { NODES = 3000, COUNT = 1500 };
+	static struct percentiles many[NODES];
+	struct percentiles_budget budget = { .bytes = 0 };
+	struct percentiles all = { .used = 0 };
+
+	for (unsigned round = 0; round < COUNT; round++)
+		for (unsigned i = 0; i < NODES; i++)
+			percentiles_add(
+				&many[i], round < 1000 ? 2 * round : UINT64_C(1) << 40, &budget);
+	percentiles_merge(&all, &many[NODES - 1], &budget);
+	percentiles_merge(&all, &many[NODES - 2], &budget);
+	ck_assert(percentiles_are_exact(&all));
+	ck_assert_uint_eq(percentiles_get(&all, 500), 1498);
+	ck_assert_uint_eq(percentiles_get(&many[NODES - 1], 500), 1498);
+	percentiles_add(&many[NODES - 1], 1, &budget);
+	ck_assert_uint_eq(percentiles_get(&many[NODES - 1], 0), 0);
+	ck_assert_uint_eq(percentiles_get(&many[NODES - 1], 500), 1498);
+	ck_assert_uint_eq(percentiles_get(&many[NODES - 1], 1000), UINT64_C(1) << 40);
+	percentiles_merge(&all, &many[0], &budget);
+	ck_assert(!percentiles_are_exact(&all));
+	ck_assert_uint_le(percentiles_get(&all, 500), 1513);
+	ck_assert_uint_ge(percentiles_get(&all, 500), 1483);
+	percentiles_free(&all);
+	for (unsigned i = 0; i < NODES; i++)
+		percentiles_free(&many[i]);
 }
 END_TEST
 
@@ -157,7 +203,9 @@ int main(void)
 	tcase_add_test(percentiles, beyond_that_they_are_at_most_1_percent_off);
 	tcase_add_test(percentiles, equal_values_are_what_they_are);
 	tcase_add_test(percentiles, merging_is_as_adding_all_to_one);
-	tcase_add_test(percentiles, all_exact_values_together_stay_within_their_budget);
+	tcase_add_test(percentiles, values_beyond_their_budget_stay_exact);
+	tcase_add_test(percentiles, spilled_values_are_merged_and_added_to);
+	tcase_set_timeout(percentiles, 60);
 	suite_add_tcase(suite, percentiles);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

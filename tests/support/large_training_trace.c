@@ -190,6 +190,9 @@ static void put_rank(struct load *load)
 
 	snprintf(text, sizeof text, "%u", load->rank->number);
 	put_meta(load, "rank", text);
+	snprintf(text, sizeof text, "%u", load->rank->world_size);
+	if (load->rank->world_size)
+		put_meta(load, "distributed.world_size", text);
 	put_meta(load, "command", "python train.py");
 	for (uint32_t group = 0; group < LOAD_GROUPS; group++) {
 		snprintf(key, sizeof key, "stream.0.%u.group", NCCL + group);

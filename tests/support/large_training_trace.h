@@ -42,7 +42,7 @@ uint64_t load_write(const char *path, uint32_t steps, struct load_event *events,
 /* One rank of a job. Times are nanoseconds of a clock that all ranks share; the rank's own clock is
  * `unix_ns` ahead of it and gains `ppm` microseconds a second. */
 struct load_rank {
-	uint32_t number, pid;
+	uint32_t number, pid, world_size; /* world_size: 0: the trace does not have it */
 	uint64_t run_id, unix_ns;
 	double ppm;
 	/* Additional time in the data loader, in three of four steps. */

@@ -4,7 +4,7 @@ SYMBOLS = $(BUILD)/tests/symbols
 SYMBOLS_CFLAGS = $(BASE_CFLAGS) -fPIC
 SYMBOLS_RUNTIMES = $(addprefix $(SYMBOLS)/,12/libcudart.so.12 13/libcudart.so.13 renamed/libcudart-0a1b2c3d.so.12.4.127)
 SYMBOLS_PROGRAMS = $(SYMBOLS_RUNTIMES) $(SYMBOLS)/driver/libcuda.so.1 $(SYMBOLS)/other.so $(SYMBOLS)/host \
-	$(addprefix $(SYMBOLS)/,client12.so client13.so client_renamed.so client_silent.so direct12 direct13 sites)
+	$(addprefix $(SYMBOLS)/,client12.so client13.so client_renamed.so client_silent.so direct12 direct13 sites first_calls)
 PROGRAMS += $(SYMBOLS_PROGRAMS)
 
 # folder, version of CUDA, soname, major (a renamed copy keeps the version node)
@@ -35,6 +35,8 @@ $(SYMBOLS)/direct12 $(SYMBOLS)/direct13: $(SYMBOLS)/direct%: tests/symbols/main.
 	$(CC) $(SYMBOLS_CFLAGS) -fno-pic -no-pie -DRUNTIME=$* -o $@ $(filter %.c,$^) $(filter $(SYMBOLS_RUNTIMES),$^)
 $(SYMBOLS)/sites: tests/symbols/sites.c $(SYMBOLS)/13/libcudart.so.13
 	$(CC) $(SYMBOLS_CFLAGS) -rdynamic -o $@ $^ -ldl
+$(SYMBOLS)/first_calls: tests/symbols/first_calls.c $(SYMBOLS)/13/libcudart.so.13
+	$(CC) $(SYMBOLS_CFLAGS) -rdynamic -o $@ $^ -lpthread -ldl
 $(SYMBOLS)/other.so: tests/symbols/other.c
 	@mkdir -p $(@D)
 	$(CC) $(SYMBOLS_CFLAGS) -shared -o $@ $< -ldl

@@ -212,6 +212,14 @@ def a_call_site_that_has_called_once_needs_the_linker_no_more(folder):
 
 
 @case
+def the_first_call_of_many_threads_at_once_fails_in_none(folder):
+    """More threads look for the runtime than runtimes are kept. None of them waits for another."""
+    both(folder, str(SYMBOLS / "first_calls"), 40)
+    trace = whole(folder / "trace.bin")
+    assert [(c.api, c.result) for c in trace.calls] == [("cudaFree", 0)] * 40 and not any(trace.lost)
+
+
+@case
 def threads_record_all_they_do(folder):
     for threads, each in (1, 20000), (16, 2000):
         traced(folder, HOST, "threads", client("12"), threads, each, env=PATHS, check=0)

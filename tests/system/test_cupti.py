@@ -366,6 +366,10 @@ def calls_that_we_make_ourselves_are_not_in_another_profiler_s_records(folder):
     for major in MAJORS:
         _, beside, _ = beside_client(folder, major, 20)
         assert beside[0].split()[-2:] == ["cuLaunchKernel", "3"], beside # those that the program makes by the driver
+        # On a slow machine, the GPU is queried while the client records.
+        _, beside, trace = beside_client(folder, major, 20, 1, 400, env={"SIM_QUERY_NS": "10000000"})
+        assert beside[0].split()[12:] == ["cuLaunchKernel", "3"], beside
+        assert not unlinked(trace) and trace.dictionary["DEVICE"], trace.meta
 
 
 @case

@@ -4,6 +4,7 @@
 the library does."""
 import os, pathlib, pty, re, socket, stat
 from harness import *
+from raw_trace import whole
 
 
 def same(folder, name, *arguments, stdin=None, env=None):
@@ -142,9 +143,12 @@ def the_output_name_is_a_template(folder):
 
 @case
 def the_rank_comes_from_any_launcher_and_is_0_without(folder):
-    for variables, rank in (({}, "0"), ({"OMPI_COMM_WORLD_RANK": "4"}, "4"), ({"PMI_RANK": "5"}, "5"), ({"SLURM_PROCID": "6"}, "6")):
-        traced(folder, "ranges", 1, 5, env={"PPERF_OUTPUT": "r%r.bin", **variables})
-        assert (folder / ("r%s.bin" % rank)).exists(), (rank, traces(folder))
+    """So does the number of ranks. That of another launcher is not used: srun may have started torchrun on each node."""
+    sizes = {"WORLD_SIZE": "8", "OMPI_COMM_WORLD_SIZE": "9", "PMI_SIZE": "10", "SLURM_STEP_NUM_TASKS": "11"}
+    for variables, rank, size in (({}, "0", None), ({"RANK": "3"}, "3", "8"), ({"OMPI_COMM_WORLD_RANK": "4"}, "4", "9"), ({"PMI_RANK": "5"}, "5", "10"),
+                                  ({"SLURM_PROCID": "6"}, "6", "11"), ({"SLURM_PROCID": "0", "RANK": "7"}, "7", "8")):
+        traced(folder, "ranges", 1, 5, env={"PPERF_OUTPUT": "r%r.bin", **sizes, **variables})
+        assert whole(folder / ("r%s.bin" % rank)).meta.get("distributed.world_size") == size, (rank, traces(folder))
 
 
 @case

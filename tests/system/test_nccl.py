@@ -10,6 +10,7 @@ from raw_trace import whole
 MAJORS = ("12", "13")
 RANKS = 2
 BUFFER = 1 << 20  # bytes
+MAKING = ["ncclCommInitRank", "ncclCommSplit"]  # in the order of the program
 FUNCTIONS = re.findall(r"^\tX\((nccl\w+),", (ROOT / "preload/nccl/real.h").read_text(), re.M)
 
 
@@ -50,7 +51,9 @@ def each_call_is_recorded_with_its_communicator(folder):
         _, traces = recorded(folder / major, major)
         keys = []
         for rank, path in enumerate(traces):
-            trace, calls = whole(path), dump(path, {"collective"})
+            trace, records = whole(path), dump(path, {"collective"})
+            calls = [c for c in records if c.get("flags") != "begin" and c["name"] not in MAKING]
+            assert [(c["name"], c.get("flags")) for c in records if c["name"] in MAKING] == [(name, flag) for name in MAKING for flag in ("begin", None)], records
             part, small = BUFFER // RANKS, {"flags": ["grouped"]}
             wanted = [("ncclAllReduce", BUFFER)] * 3 + [("ncclAllGather", part), ("ncclReduceScatter", part), ("ncclBroadcast", BUFFER // 2),
                       ("ncclAllReduce", 4000), ("ncclAllReduce", 12000), ("ncclGroupEnd", 2)] + [("ncclSend", part), ("ncclRecv", part)] * RANKS + [
@@ -60,6 +63,9 @@ def each_call_is_recorded_with_its_communicator(folder):
             of_communicator = [c for c in calls if "communicator" in c]
             assert len(of_communicator) == len(calls) - 2 and all((c["ranks"], c["rank"]) == (RANKS, rank) for c in of_communicator), calls
             assert [c["sequence"] for c in of_communicator] == [*range(8 + 2 * RANKS), 0], calls
+            # A call has a begin, except in a group, whose end has one.
+            begun = [(c["name"], c.get("sequence")) for c in records if c.get("flags") == "begin"]
+            assert begun == [(c["name"], c.get("sequence")) for c in records if c.get("flags") is None], records
             assert {c["data_type"] for c in of_communicator} == {"float32"}
             assert [c.get("peer") for c in calls if c["name"] in ("ncclSend", "ncclRecv", "ncclBroadcast")] == [0, 0, 0, 1, 1]
             assert [bool(c.get("flags")) for c in calls] == [False] * 6 + [True, True, False] + [True] * 2 * RANKS + [False, False]
@@ -89,6 +95,9 @@ def ranks_match_communicators_by_their_keys(folder):
     # that of all ranks, and the one that was split off: on the same CUDA stream, and kept apart
     assert (got["communicators"], got["matched"]) == (2, 9), got
     assert {(row["name"], row["calls"]) for row in got["collectives"]} == {("all-reduce", 5), ("all-gather", 1), ("reduce-scatter", 1), ("broadcast", 1), ("all-to-all", 1)}, got["collectives"]
+    for row in got["collectives"]: # on the bus of two ranks; null if the clocks are not good enough
+        message, bus = row["message_bytes_per_s"], row["bus_bytes_per_s"]
+        assert (message is None) == (bus is None) and (bus is None or abs(bus / message - {"all-reduce": 1, "broadcast": 1}.get(row["name"], 0.5)) < 0.01), row
     assert b"process groups are not named" not in report("ranks", *traces).stdout.replace(b"\n", b" ")
 
 

@@ -310,6 +310,24 @@ def paths_of_collectives_are_distinguished_in_whatever_width(folder):
 
 
 @case
+def bus_bandwidth_is_that_of_the_transfer_without_the_wait(folder):
+    """An all-reduce of 3,000,000 bytes on three ranks, which transfers in 300 us: 10 GB/s, on the bus 2 * 2/3 of it."""
+    def described(rank, **facts):
+        for event in list(rank.events):
+            if event["name"] == "c10d::allreduce_":
+                rank.events.append({**event, "name": "record_param_comms", "ts": event["ts"] + 1, "dur": event["dur"] - 2, "args": facts})
+        return rank
+    sizes = {"Collective name": "allreduce", "In msg nelems": 750000, "Out msg nelems": 750000, "dtype": "Float", "Group size": 3}
+    for facts, message, bus, title in (sizes, 1e10, 4e10 / 3, "bus rate"), ({**sizes, "Group size": 0}, 1e10, None, " rate"), ({}, None, None, None):
+        ranks = [described(r, **facts) for r in job(3, lambda r, step: (0, 100, 1500)[r], offset=OFFSET_US, ppm=PPM)]
+        [row] = view(ranks, folder)["collectives"]
+        for got, wanted in (row["message_bytes_per_s"], message), (row["bus_bytes_per_s"], bus):
+            assert (got is None) == (wanted is None) and abs((got or 0) - (wanted or 0)) <= 2e-4 * (wanted or 1), (row, wanted)
+        text = report("ranks", *[folder / ("rank%d.json" % r) for r in range(3)], "--width", 80).stdout.decode()
+        assert (title or "transfer") in text and ("13.33 GB/s" in text) == bool(bus) and (" rate" in text) == bool(title), text
+
+
+@case
 def files_without_a_number_count_in_their_order(folder):
     ranks = job(2, lambda r, step: 300 * r)
     paths = [r.write(folder, numbered=False) for r in ranks]

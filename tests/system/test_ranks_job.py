@@ -208,6 +208,16 @@ def few_descriptors_are_enough_for_many_traces_of_other_tools(folder):
     assert (len(got["rows"]), got["matched"], got["faults"]) == (80, 4, []), got["faults"]
 
 
+@case
+def ranks_after_the_last_one_are_missing_too(folder):
+    """Ranks 6 and 7 of 8 have no trace. Without the size of the job nobody misses them, and of 8 of 32 no more than half."""
+    for size, missing, words in (8, [6, 7], "ranks 6, 7 of 8 have no usable trace"), (0, [], None), (12, [6, 7, 8, 9, 10, 11], "ranks 6, 7, 8, 9, 10, 11 of 12 have no usable trace"), (13, [], None):
+        got = view(job(folder / str(size), 8, 2, "count=6", "world=%d" % size))
+        assert (got["missing_ranks"], got["world_size"]) == (missing, size or None), got["missing_ranks"]
+        assert got["warnings"] == ([words] if words else []), got["warnings"]
+    assert "rank 7 of 8 has no usable trace" in view(job(folder / "one", 8, 2, "count=7", "world=8"))["warnings"]
+
+
 # ---- communicators ----
 
 @case

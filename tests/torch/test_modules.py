@@ -187,7 +187,7 @@ def sixty_four_threads_are_recorded_each_by_itself(folder):
     assert rows(folder / "trace.bin") == times(64 * 20)
 
 
-@case
+@slow
 def modules_that_come_and_go_leave_nothing_behind(folder):
     out = python(folder, NET + """
     import resource
@@ -287,7 +287,7 @@ COUNTERS = """
 """
 
 
-@case
+@slow
 def the_compiler_counts_what_it_counted(folder):
     same(folder, NET + COUNTERS, env={"TORCH_LOGS": "recompiles,graph_breaks", "TORCH_LOGS_FORMAT": "%(message)s"})
     found = rows(folder / "trace.bin")
@@ -295,7 +295,7 @@ def the_compiler_counts_what_it_counted(folder):
     assert any(path[-1] == "_orig_mod" for path in found), found
 
 
-@case
+@slow
 def the_compiler_sees_nothing_where_it_was_loaded_before_the_import_ended(folder):
     """A device's plug-in is loaded at the end of the import, and this one loads the compiler."""
     (folder / "early-1.dist-info").mkdir()
@@ -307,7 +307,7 @@ def the_compiler_sees_nothing_where_it_was_loaded_before_the_import_ended(folder
         raise Skip("this PyTorch has no plug-ins")
 
 
-@case
+@slow
 def hooks_inside_a_compiled_region_are_compiled_as_ever(folder):
     same(folder, NET + """
     import torch._dynamo
@@ -328,7 +328,7 @@ def hooks_inside_a_compiled_region_are_compiled_as_ever(folder):
     """)
 
 
-@case
+@slow
 def the_users_profilers_see_what_they_saw(folder):
     """Except the search for the name of a module that is called for the first time."""
     same(folder, NET + """

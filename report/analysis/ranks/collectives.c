@@ -294,14 +294,22 @@ static uint64_t innermost_range_begin(const struct trace_event *event)
 								      : UINT64_MAX;
 }
 
-static void set_request_time(struct collective *collective, struct trace_reader *reader,
-	const struct trace_event *event, bool waits_in_call)
+static uint64_t launch_begin(struct trace_reader *reader, const struct trace_event *event)
 {
 	const struct trace_call *call = event->record;
-	const uint64_t took = reader_duration(reader, call->stamp, call->duration),
-		       entered = waits_in_call ? innermost_range_begin(event) : UINT64_MAX;
+	const uint64_t took = reader_duration(reader, call->stamp, call->duration);
 
-	collective->launched_ns = event->time_ns > took ? event->time_ns - took : 0;
+	return event->time_ns > took ? event->time_ns - took : 0;
+}
+
+/* `call`: of NCCL; NULL: not known. */
+static void set_request_time(struct collective *collective, struct trace_reader *reader,
+	const struct trace_event *event, const struct collective_call *call, bool waits_in_call)
+{
+	const uint64_t entered = !waits_in_call ? UINT64_MAX
+				 : call         ? call->begin_ns
+						: innermost_range_begin(event);
+
 	collective->requested_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
 	if (entered != UINT64_MAX &&
 		(int64_t)(reader_start_unix_ns(reader) + entered) < collective->start_ns)
@@ -354,17 +362,16 @@ static void name_pair(struct collectives *collectives, struct trace_reader *read
 }
 
 /* Finds the communicator of a collective and, of sends and receives, the kind or the ranks, from
- * the call of NCCL in which thread `tid` launched it. Returns false if there is none. */
-static bool name_by_call(struct collectives *collectives, const struct collective_calls *calls,
-	struct collective *collective, uint32_t tid)
+ * the call of NCCL in which it was launched. Returns false if that does not say it. */
+static bool name_by_call(struct collectives *collectives, const struct collective_call *call,
+	struct collective *collective)
 {
 	struct communicator wanted = collectives->communicators[collective->communicator];
-	const struct collective_call *call = collective_calls_find(
-		calls, tid, collective->launched_ns, wanted.device);
 
 	if (!call || !call->key)
 		return false;
 	wanted.key = call->key;
+	wanted.stream = UINT32_MAX;
 	if (collective->kind == COLLECTIVE_PAIR && call->size.operation == SIZED_ALLTOALL) {
 		collective->kind = COLLECTIVE_ALL_TO_ALL;
 	} else if (collective->kind == COLLECTIVE_PAIR && call->peer != UINT32_MAX) {
@@ -375,19 +382,34 @@ static bool name_by_call(struct collectives *collectives, const struct collectiv
 	return true;
 }
 
+/* What says more of a collective than its kernel and its launch. */
+struct call_sources {
+	const struct collective_calls *calls;
+	struct collective_sizes *sizes;
+};
+
 static void match_launch(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_calls *calls, const struct collective_index *awaited,
+	const struct call_sources *sources, const struct collective_index *awaited,
 	const struct trace_event *event)
 {
 	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
+	const struct collective_call *call;
+	struct collective_size size;
 
 	for (size_t i = correlation ? first_awaited(awaited, collectives->count, correlation)
 				    : collectives->count;
 		i < collectives->count && awaited[i].correlation == correlation; i++) {
 		struct collective *collective = &collectives->all[awaited[i].collective];
 
-		set_request_time(collective, reader, event, collectives->waits_in_call);
-		if (!name_by_call(collectives, calls, collective, event->stream->tid) &&
+		collective->launched_ns = launch_begin(reader, event);
+		call = collective_calls_find(sources->calls, event->stream->tid,
+			collective->launched_ns,
+			collectives->communicators[collective->communicator].device);
+		size = collective_call_size(call, sources->sizes, event->node);
+		collective->bytes = size.bytes;
+		collective->bus_bytes = size.bus_bytes;
+		set_request_time(collective, reader, event, call, collectives->waits_in_call);
+		if (!name_by_call(collectives, call, collective) &&
 			collective->kind == COLLECTIVE_PAIR)
 			name_pair(collectives, reader, collective, event->node);
 	}
@@ -408,6 +430,7 @@ static struct collective_index *list_awaited(const struct collectives *collectiv
 static void find_launches(struct collectives *collectives, struct trace_reader *reader,
 	const struct collective_calls *calls)
 {
+	const struct call_sources sources = { calls, collective_sizes_new(reader) };
 	struct collective_index *awaited = list_awaited(collectives);
 	struct trace_event event;
 	int status;
@@ -415,7 +438,7 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
-			match_launch(collectives, reader, calls, awaited, &event);
+			match_launch(collectives, reader, &sources, awaited, &event);
 		else if (collectives->waits_in_call &&
 			 (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
 			remember_range_begin(&event);
@@ -423,6 +446,7 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 			free_thread_ranges(event.stream);
 	}
 	free(awaited);
+	collective_sizes_free(sources.sizes);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }

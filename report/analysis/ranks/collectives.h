@@ -20,9 +20,10 @@
  * | other                                 | the other rank is unknown; counted in `pairs`      |
  *
  * On the simulated device a collective waits for the others in the call and not in the kernel.
- * There it begins with the range in which it was launched.
+ * There it begins with that call of NCCL, or if that is not known with the range in which it was
+ * launched.
  *
- * Memory: 72 bytes a collective. Nothing refers to the reader afterwards.
+ * Memory: 80 bytes a collective. Nothing refers to the reader afterwards.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 #define PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
@@ -65,6 +66,8 @@ struct collective {
 	/* The part in which the device computes nothing. Time in which several collectives of a
 	 * device run belongs to the one that began first. 0 for ranges. */
 	uint64_t exposed_ns;
+	/* Its size, as struct collective_size has it. 0: not known. */
+	uint64_t bytes, bus_bytes;
 	uint64_t correlation;  /* of a range: its id */
 	uint32_t communicator; /* index in `communicators` */
 	uint32_t place;   /* call path that launched it, set by ranks_find_stragglers; 0: unknown */
@@ -75,7 +78,7 @@ struct collective {
 /* A CUDA stream with collectives, or the sends and receives of two ranks on it. Its collectives are
  * `first` to `first + count - 1`, sorted by start. */
 struct communicator {
-	uint32_t device, stream;
+	uint32_t device, stream; /* stream: UINT32_MAX if `key` is known; it may use several */
 	uint32_t low, high; /* of a pair: its ranks in the process group, low < high; else both 0 */
 	uint64_t key;       /* of NCCL's communicator, equal on all its ranks; 0: unknown */
 	char *name;         /* the memory of `group`; owned */

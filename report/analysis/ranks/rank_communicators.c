@@ -460,7 +460,7 @@ static uint64_t deviation_of_first(const struct ranks *ranks, uint32_t rank)
 char *ranks_explain_unaligned(const struct ranks *ranks, uint32_t rank)
 {
 	const size_t together = common_ends(ranks->all[rank].collectives);
-	const uint64_t deviation_ns = deviation_of_first(ranks, rank);
+	uint64_t deviation_ns;
 	struct text_builder reason = { .text = NULL };
 
 	if (together < THEIL_SEN_PAIRS_MIN)
@@ -473,7 +473,7 @@ char *ranks_explain_unaligned(const struct ranks *ranks, uint32_t rank)
 			"it shares no process group with rank %lld, directly or through other "
 			"ranks",
 			(long long)ranks->all[ranks->reference].number);
-	else if (deviation_ns == UINT64_MAX)
+	else if ((deviation_ns = deviation_of_first(ranks, rank)) == UINT64_MAX)
 		text_add(&reason, "its collectives differ from those of the others, or are in "
 				  "another order");
 	else

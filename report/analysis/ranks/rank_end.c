@@ -4,6 +4,7 @@
 #include "report/base/compare.h"
 #include "report/base/error.h"
 #include "report/base/search.h"
+#include "report/analysis/communicator_requests.h"
 #include "report/run/call_stack.h"
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@ DEFINE_COUNT_WHILE(launches_before, struct known_launch, item->correlation < lim
 struct thread_state {
 	uint32_t stack;   /* of its last call that has one */
 	uint32_t request; /* node of the open range whose request is counted; 0: none */
-	bool has_end;     /* its open ranges are stored */
+	uint32_t end;     /* 1 + index in end->threads; 0: its open ranges are not stored */
+	uint64_t stack_ns, call_ns;
+	const char *call; /* of NCCL, begun at call_ns; NULL: none */
 };
 
 struct end_reader {
@@ -144,27 +147,47 @@ static void keep_frames(struct end_reader *state, struct end_thread *thread, uin
 	}
 }
 
+static struct end_thread *keep_thread(
+	struct end_reader *state, const struct trace_event *event, uint64_t begin_ns)
+{
+	struct rank_end *end = state->end;
+	struct thread_state *thread = state_of(event);
+	struct end_thread *kept = ARRAY_ADD(end->threads, end->room, end->thread_count);
+
+	thread->end = (uint32_t)end->thread_count;
+	*kept = (struct end_thread){ .tid = event->stream->tid,
+		.begin_ns = thread->call ? thread->call_ns : begin_ns,
+		.call = thread->call };
+	keep_frames(state, kept, thread->stack);
+	return kept;
+}
+
 /* The first of a thread is its innermost one. */
 static void see_open_range(struct end_reader *state, const struct trace_event *event)
 {
 	struct rank_end *end = state->end;
 	struct thread_state *thread = state_of(event);
 	const uint32_t node = event->node;
-	struct end_thread *kept;
 
-	if (!thread->has_end) {
-		thread->has_end = true;
-		kept = ARRAY_ADD(end->threads, end->room, end->thread_count);
-		*kept = (struct end_thread){ .tid = event->stream->tid,
-			.begin_ns = event->begin_ns };
-		keep_path(state, kept, node);
-		keep_frames(state, kept, thread->stack);
-	}
+	if (!thread->end)
+		keep_path(state, keep_thread(state, event, event->begin_ns), node);
 	if (state->collectives->ranges && collective_is_range(reader_name(state->process->reader,
 						  reader_node(state->process->reader, node)->name)))
 		end->requested[0]++;
 	else if (collective_node(state->process->reader, node) == node && node)
 		count_request(state, thread, node);
+}
+
+static void see_nccl_call(struct thread_state *thread, const struct trace_event *event)
+{
+	const struct trace_collective *record = event->record;
+
+	if (record->head.flags & TRACE_COLLECTIVE_GROUPED)
+		return;
+	thread->call = record->head.flags & TRACE_COLLECTIVE_BEGIN
+			       ? nccl_operation_name(record->operation)
+			       : NULL;
+	thread->call_ns = event->time_ns;
 }
 
 static bool has_stack(uint32_t kind)
@@ -177,14 +200,22 @@ static void see_event(struct end_reader *state, const struct trace_event *event)
 {
 	if (event->kind == TRACE_LAUNCH)
 		see_launch(state, event);
-	if (has_stack(event->kind) && ((const struct trace_call *)event->record)->stack)
+	if (event->kind == TRACE_COLLECTIVE)
+		see_nccl_call(state_of(event), event);
+	if (has_stack(event->kind) && ((const struct trace_call *)event->record)->stack) {
 		state_of(event)->stack = ((const struct trace_call *)event->record)->stack;
+		state_of(event)->stack_ns = event->time_ns;
+	}
 	if (event->kind == EVENT_POP && event->stream->user &&
 		state_of(event)->request == event->node)
 		state_of(event)->request = 0;
 	if (event->kind == EVENT_LEFT_OPEN)
 		see_open_range(state, event);
-	if (event->kind == EVENT_STREAM_END) {
+	if (event->kind == EVENT_STREAM_END && event->stream->user) {
+		const struct thread_state *thread = event->stream->user;
+
+		if (!thread->end && (thread->call || thread->stack))
+			keep_thread(state, event, thread->stack_ns);
 		free(event->stream->user);
 		event->stream->user = NULL;
 	}

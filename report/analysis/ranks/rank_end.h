@@ -19,11 +19,14 @@
 
 #define RANK_END_FRAMES 8u /* of a stack that are kept */
 
-/* A thread with open ranges. */
+/* A thread with open ranges, in a call of NCCL, or with a stack. */
 struct end_thread {
 	uint32_t tid;
-	uint64_t begin_ns; /* of the innermost range, since the start of the trace */
-	char **path;       /* names of the open ranges, from the outermost; any bytes, terminated */
+	/* Since the start of the trace: begin of the call of NCCL; if there is none, of the
+	 * innermost range; without that, of the last call with a stack. */
+	uint64_t begin_ns;
+	const char *call; /* function of NCCL that did not return; NULL: none */
+	char **path;      /* names of the open ranges, from the outermost; any bytes, terminated */
 	size_t path_count;
 	char *source; /* file, line and function that entered the innermost range; NULL: unknown */
 	/* Stack of the thread's last call that has one, innermost first. */

@@ -2,7 +2,9 @@
 #include "report/analysis/ranks/rank_hang.h"
 #include "report/analysis/ranks/rank_end.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* Returns how many collectives of the group the member requested, counted from instance 0. Returns
  * false if that is not known. */
@@ -41,6 +43,38 @@ static int64_t lowest_request(const struct ranks *ranks, const struct collective
 	return lowest;
 }
 
+struct rank_hang *rank_hangs_add(struct rank_hangs *hangs, struct trace_text name, uint64_t number)
+{
+	struct rank_hang *hang = ARRAY_ADD(hangs->all, hangs->room, hangs->count);
+
+	*hang = (struct rank_hang){ .number = number, .from = UINT32_MAX, .to = UINT32_MAX };
+	if (name.known) {
+		hang->communicator = xcalloc((size_t)name.length + 1);
+		memcpy(hang->communicator, name.bytes, name.length);
+	}
+	return hang;
+}
+
+void rank_hang_add_waiting(struct rank_hangs *hangs, struct rank_hang *hang, uint32_t rank)
+{
+	*ARRAY_ADD(hang->waiting, hang->waiting_room, hang->waiting_count) = rank;
+	hangs->waits[rank] = true;
+}
+
+void rank_hang_add_absent(struct rank_hang *hang, const struct ranks *ranks, uint32_t rank)
+{
+	*ARRAY_ADD(hang->absent, hang->absent_room, hang->absent_count) = (struct absent_rank){
+		ranks->all[rank].number, rank, ranks->all[rank].input
+	};
+}
+
+static bool has_key(const struct ranks *ranks, const struct collective_group *group)
+{
+	const struct rank_communicator *first = &group->members[0];
+
+	return ranks->all[first->rank].collectives->communicators[first->communicator].key != 0;
+}
+
 static void examine_group(struct rank_hangs *hangs, const struct ranks *ranks, uint32_t index)
 {
 	const struct collective_group *group = &ranks->groups[index];
@@ -49,25 +83,19 @@ static void examine_group(struct rank_hangs *hangs, const struct ranks *ranks, u
 	bool running;
 	const int64_t lowest = lowest_request(ranks, group, &most, &running);
 
-	if (group->count < 2 || lowest >= most || !running)
+	if (group->count < 2 || has_key(ranks, group) || lowest >= most || !running)
 		return;
-	hang = ARRAY_ADD(hangs->all, hangs->room, hangs->count);
-	*hang = (struct rank_hang){ .group = index,
-		.instance = lowest,
-		.number = (uint64_t)(lowest - group->begin) + 1,
-		.waiting = xcalloc(group->count * sizeof *hang->waiting),
-		.absent = xcalloc(group->count * sizeof *hang->absent) };
+	hang = rank_hangs_add(
+		hangs, ranks_group_name(ranks, index), (uint64_t)(lowest - group->begin) + 1);
 	for (size_t m = 0; m < group->count; m++) {
 		const uint32_t rank = group->members[m].rank;
 
 		if (!requested_by(ranks, &group->members[m], &requested))
 			continue;
-		if (requested > lowest) {
-			hang->waiting[hang->waiting_count++] = rank;
-			hangs->waits[rank] = true;
-		} else {
-			hang->absent[hang->absent_count++] = rank;
-		}
+		if (requested > lowest)
+			rank_hang_add_waiting(hangs, hang, rank);
+		else
+			rank_hang_add_absent(hang, ranks, rank);
 	}
 }
 
@@ -79,7 +107,10 @@ static int by_cause(const void *a, const void *b)
 		return left->is_cause ? -1 : 1;
 	if (left->waiting_count != right->waiting_count)
 		return left->waiting_count > right->waiting_count ? -1 : 1;
-	return (left->group > right->group) - (left->group < right->group);
+	if (left->waiting_count && left->waiting[0] != right->waiting[0])
+		return left->waiting[0] < right->waiting[0] ? -1 : 1;
+	return strcmp(left->communicator ? left->communicator : "",
+		right->communicator ? right->communicator : "");
 }
 
 static int64_t aligned_time(const struct ranks *ranks, uint32_t rank, uint64_t since_start_ns)
@@ -88,16 +119,23 @@ static int64_t aligned_time(const struct ranks *ranks, uint32_t rank, uint64_t s
 		ranks, rank, (int64_t)(ranks->all[rank].process->start_unix_ns + since_start_ns));
 }
 
-uint64_t rank_hang_open_ns(const struct rank_hangs *hangs, const struct ranks *ranks, uint32_t rank,
-	const struct end_thread *thread)
+bool rank_hang_waits_elsewhere(const struct rank_hangs *hangs, const struct absent_rank *absent)
 {
-	const int64_t begin_ns = aligned_time(ranks, rank, thread->begin_ns),
-		      own_end_ns = aligned_time(ranks, rank, ranks->all[rank].process->wall_ns),
-		      end_ns = ranks->all[rank].aligned && hangs->latest_ns > own_end_ns
-				       ? hangs->latest_ns
-				       : own_end_ns;
+	return absent->rank != UINT32_MAX && hangs->waits[absent->rank];
+}
 
-	return end_ns > begin_ns ? (uint64_t)(end_ns - begin_ns) : 0;
+uint64_t rank_hang_open_ns(const struct rank_hangs *hangs, const struct ranks *ranks,
+	const struct absent_rank *absent, uint64_t begin_ns)
+{
+	const uint64_t own_ns = absent->input->process.wall_ns > begin_ns
+					? absent->input->process.wall_ns - begin_ns
+					: 0;
+	int64_t open_ns;
+
+	if (absent->rank == UINT32_MAX || !ranks->all[absent->rank].aligned)
+		return own_ns;
+	open_ns = hangs->latest_ns - aligned_time(ranks, absent->rank, begin_ns);
+	return open_ns > 0 ? max_u64((uint64_t)open_ns, own_ns) : own_ns;
 }
 
 static int64_t latest_event(const struct ranks *ranks)
@@ -123,9 +161,12 @@ void rank_hangs_find(struct rank_hangs *hangs, const struct ranks *ranks)
 		running |= !ranks->all[i].input->ended;
 	for (uint32_t i = 0; i < ranks->group_count && running; i++)
 		examine_group(hangs, ranks, i);
+	if (running)
+		rank_hangs_find_by_requests(hangs, ranks);
 	for (size_t i = 0; i < hangs->count; i++)
 		for (size_t k = 0; k < hangs->all[i].absent_count; k++)
-			hangs->all[i].is_cause |= !hangs->waits[hangs->all[i].absent[k]];
+			hangs->all[i].is_cause |= !rank_hang_waits_elsewhere(
+				hangs, &hangs->all[i].absent[k]);
 	if (hangs->count)
 		qsort(hangs->all, hangs->count, sizeof *hangs->all, by_cause);
 }
@@ -133,6 +174,7 @@ void rank_hangs_find(struct rank_hangs *hangs, const struct ranks *ranks)
 void rank_hangs_free(struct rank_hangs *hangs)
 {
 	for (size_t i = 0; i < hangs->count; i++) {
+		free(hangs->all[i].communicator);
 		free(hangs->all[i].waiting);
 		free(hangs->all[i].absent);
 	}

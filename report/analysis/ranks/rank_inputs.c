@@ -91,6 +91,7 @@ void rank_inputs_free(struct rank_inputs *inputs)
 		struct rank_input *input = inputs->all[i];
 
 		collectives_free(&input->collectives);
+		communicator_requests_free(&input->requests);
 		rank_end_free(input->end);
 		free(input->process.command);
 		free(input->process.path);

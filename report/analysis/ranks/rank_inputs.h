@@ -53,10 +53,14 @@ struct rank_input {
 	enum rank_input_status status;
 	char *why; /* NULL: ok */
 	uint64_t run_id, bytes;
+	int64_t world_size; /* ranks of the job: as the launcher and NCCL have it; 0: not known */
+	/* Calls may have been made that are not in the trace, at its begin or in the middle. */
+	bool lacks_events;
 	uint32_t attempt;     /* number of earlier attempts of this rank in the same run */
 	bool ended;           /* the process ended by exit(), or the trace is of another tool */
-	struct rank_end *end; /* NULL: the process ended, or has no collectives */
+	struct rank_end *end; /* NULL: the process ended, or has no rank */
 	struct collectives collectives;
+	struct communicator_requests requests;
 	struct profile_totals totals;
 	bool has_gpu; /* GPU work was timed */
 	uint32_t gpu_count;

@@ -12,6 +12,19 @@
 
 /* ---- reading one trace after the other ---- */
 
+/* Returns how many ranks the job has: at least as many as any of its communicators. */
+static int64_t world_size_of(
+	const struct process *process, const struct communicator_requests *requests)
+{
+	const int64_t given = process_meta_number(process, "distributed.world_size");
+	int64_t world_size = given > 0 ? given : 0;
+
+	for (size_t i = 0; i < requests->count; i++)
+		if (requests->all[i].ranks > world_size)
+			world_size = requests->all[i].ranks;
+	return world_size;
+}
+
 static void read_facts(struct rank_input *input)
 {
 	const struct process *process = &input->process;
@@ -20,6 +33,8 @@ static void read_facts(struct rank_input *input)
 
 	input->run_id = header->run_id;
 	input->ended = header->flags & TRACE_ENDED || process_meta(process, "import.format").known;
+	input->lacks_events = process->integrity.lost_events || header->ring.bytes;
+	input->world_size = world_size_of(process, &input->requests);
 	input->totals = process->profile->totals;
 	input->has_gpu = process->profile->timeline != NULL;
 	input->gpu_count = (uint32_t)timeline_devices(process->profile->timeline, &devices);
@@ -42,7 +57,7 @@ static void set_read_status(struct rank_input *input)
 	else if (input->process.integrity.damaged)
 		rank_input_refuse(input, RANK_INPUT_DAMAGED, "%s",
 			warning ? warning : "parts of the file are damaged");
-	if (input->collectives.count)
+	if (input->collectives.count || input->requests.count)
 		return;
 	if (input->status == RANK_INPUT_OK)
 		rank_input_refuse(input, RANK_INPUT_NO_COLLECTIVES, "%s: has no collective", path);
@@ -75,9 +90,10 @@ static void read_input(struct ranks *ranks, struct rank_input *input, const stru
 	}
 	collectives_read(&input->collectives, process->reader, collective_calls_of(process),
 		process->simulated, process->categories);
+	input->requests = communicator_requests_copy(&collective_calls_of(process)->requests);
 	read_facts(input);
 	set_read_status(input);
-	if (!input->ended && input->collectives.count)
+	if (!input->ended && (input->collectives.count || process->rank >= 0))
 		input->end = rank_end_read(process, &input->collectives);
 	ranks->has_incomplete |= !process->complete;
 	process_close(process);
@@ -184,7 +200,8 @@ static bool select_ranks(struct ranks *ranks)
 		struct rank_input *input = inputs->all[i];
 
 		ranks->input_counts[input->status]++;
-		if (rank_input_is_used(input) && input->collectives.count)
+		if (rank_input_is_used(input) &&
+			(input->collectives.count || input->requests.count))
 			ranks->all[ranks->count++] = (struct rank_process){ .input = input,
 				.process = &input->process,
 				.collectives = &input->collectives };
@@ -197,17 +214,22 @@ static bool select_ranks(struct ranks *ranks)
 
 /* ---- what is missing ---- */
 
-/* Lists the numbers up to the highest one that no trace has, if at least half of them have one.
- * Otherwise some ranks were selected on purpose. */
+/* Lists the numbers that no trace has, if at least half of them have one. Otherwise some ranks were
+ * selected on purpose. */
 static void find_missing_ranks(struct ranks *ranks)
 {
-	const int64_t highest = ranks->all[ranks->count - 1].number;
-	int64_t number = 0;
+	int64_t number = 0, end = ranks->all[ranks->count - 1].number + 1;
 
-	if (ranks->numbered_by_file || highest + 1 > 2 * (int64_t)ranks->count)
+	for (size_t i = 0; i < ranks->count; i++)
+		if (ranks->all[i].input->world_size > ranks->world_size)
+			ranks->world_size = ranks->all[i].input->world_size;
+	end = ranks->world_size > end ? ranks->world_size : end;
+	if (ranks->numbered_by_file || end > 2 * (int64_t)ranks->count)
 		return;
-	for (size_t i = 0; i < ranks->count; number = ranks->all[i++].number + 1)
-		for (; number < ranks->all[i].number; number++)
+	for (size_t i = 0; number < end; number++)
+		if (i < ranks->count && ranks->all[i].number == number)
+			i++;
+		else
 			*ARRAY_ADD(
 				ranks->missing, ranks->missing_room, ranks->missing_count) = number;
 }
@@ -220,6 +242,8 @@ static void warn_of_missing_ranks(struct ranks *ranks)
 		text_add(&list, "%s%lld", i ? ", " : "", (long long)ranks->missing[i]);
 	if (ranks->missing_count > MISSING_NAMED)
 		text_add(&list, " and %zu more", ranks->missing_count - MISSING_NAMED);
+	if (ranks->world_size)
+		text_add(&list, " of %lld", (long long)ranks->world_size);
 	if (ranks->missing_count)
 		processes_warn(&ranks->processes, "rank%s %s %s no usable trace",
 			ranks->missing_count == 1 ? "" : "s", list.text,

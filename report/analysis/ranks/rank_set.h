@@ -26,7 +26,7 @@
  * pass, which finds places and what delayed the stragglers, reads few ranks: the reference, the
  * stragglers, RANKS_PEERS_MAX others, and one of each communicator without any of these.
  *
- * Memory: 72 bytes a collective and rank, and proportional to nodes times ranks of the second pass.
+ * Memory: 80 bytes a collective and rank, and proportional to nodes times ranks of the second pass.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_RANK_SET_H
 #define PPERF_REPORT_ANALYSIS_RANKS_RANK_SET_H
@@ -41,6 +41,8 @@
 #define RANKS_PLACES_MAX 32u    /* ranks read again only for the places of their collectives */
 #define RANKS_QUORUM 95u        /* percent, if --quorum is not given */
 #define RANKS_NO_ISLAND UINT32_MAX
+/* The rate of collectives is known if they transfer for this many residuals in the mean. */
+#define RANKS_RATE_RESIDUALS 4u
 /* A fit is refused above this residual, unless the residual is below half of the median duration of
  * a collective. */
 #define RANK_RESIDUAL_MAX_NS 50000u
@@ -97,6 +99,12 @@ struct rank_island {
 	size_t count;
 };
 
+/* How fast collectives of known size transferred. Sums over collectives and ranks. */
+struct transfer_rate {
+	uint64_t bytes, bytes_ns, bus_bytes, bus_ns;
+	uint64_t residual_ns; /* of the clocks by which these times were measured */
+};
+
 /* The result of a matched collective. */
 struct outcome {
 	int64_t instance;
@@ -105,7 +113,8 @@ struct outcome {
 	uint32_t last;    /* index of the rank that began last; UINT32_MAX: undecided */
 	uint64_t late_ns; /* last start minus the start before it */
 	uint64_t wait_ns, transfer_ns, exposed_ns; /* sums over all ranks */
-	int64_t last_start_ns;                     /* on the clock of the island */
+	struct transfer_rate rate;
+	int64_t last_start_ns; /* on the clock of the island */
 	uint8_t kind;
 };
 
@@ -114,6 +123,7 @@ struct collective_row {
 	uint8_t kind;
 	uint32_t place; /* call path (ranks_path); 0: not known */
 	uint64_t count, wait_ns, transfer_ns, exposed_ns, decided;
+	struct transfer_rate rate;
 	uint64_t last_count; /* of the rank that was last most often: how often */
 	uint32_t last_rank;  /* its index; UINT32_MAX: all undecided */
 };
@@ -143,6 +153,7 @@ struct ranks {
 	uint32_t reference;                     /* index of the rank whose clock is used */
 	uint32_t processes_without_collectives; /* processes without collectives, left out */
 	bool numbered_by_file;                  /* some traces have no rank of their own */
+	int64_t world_size;                     /* number of ranks of the job; 0: not known */
 	int64_t *missing;                       /* numbers of the ranks that have no trace */
 	size_t missing_count, missing_room;
 	bool has_incomplete; /* data are missing or inconsistent in a trace (--strict) */
@@ -209,6 +220,10 @@ bool ranks_are_whole(const struct ranks *ranks);
 const struct collective_row **ranks_exposed_rows(const struct ranks *ranks, size_t *count);
 /* Returns the exposed communication of all ranks, matched or not. */
 uint64_t ranks_exposed_ns(const struct ranks *ranks);
+/* Returns the bytes per second and rank while the collectives of a row transfer, without waiting.
+ * `on_bus`: the bytes on the bus, as nccl-tests computes them, not those of the message. 0: not
+ * known. */
+uint64_t collective_row_rate(const struct collective_row *row, bool on_bus);
 /* Returns whether --rank selects the rank. */
 bool rank_is_wanted(const struct options *options, const struct rank_process *rank);
 /* Returns the names from the outermost range to `place`, and sets `count` to their number (0 for

@@ -6,6 +6,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/ranks/rank_set.h"
+#include "report/text/format_number.h"
 #include <stdlib.h>
 
 /* The starts of one collective over the members that have it. */
@@ -72,6 +73,44 @@ uint64_t ranks_wait_ns(
 		ranks, rank, collective, ranks->outcomes[collective->outcome].last_start_ns);
 }
 
+static uint64_t sum_bytes(uint64_t sum, uint64_t bytes)
+{
+	return sum + min_u64(bytes, UINT64_MAX - sum);
+}
+
+static void add_rates(struct transfer_rate *sum, const struct transfer_rate *rate)
+{
+	sum->bytes = sum_bytes(sum->bytes, rate->bytes);
+	sum->bytes_ns += rate->bytes_ns;
+	sum->bus_bytes = sum_bytes(sum->bus_bytes, rate->bus_bytes);
+	sum->bus_ns += rate->bus_ns;
+	sum->residual_ns += rate->residual_ns;
+}
+
+/* Adds the transfer of one rank's collective, if its size is known. */
+static void add_transfer(struct transfer_rate *rate, const struct collective *collective,
+	uint64_t transfer_ns, uint64_t residual_ns)
+{
+	if (!collective->bytes)
+		return;
+	add_rates(rate, &(struct transfer_rate){ .bytes = collective->bytes,
+				.bytes_ns = transfer_ns,
+				.bus_bytes = collective->bus_bytes,
+				.bus_ns = collective->bus_bytes ? transfer_ns : 0,
+				.residual_ns = residual_ns });
+}
+
+uint64_t collective_row_rate(const struct collective_row *row, bool on_bus)
+{
+	const struct transfer_rate *rate = &row->rate;
+	const uint64_t bytes = on_bus ? rate->bus_bytes : rate->bytes,
+		       ns = on_bus ? rate->bus_ns : rate->bytes_ns;
+
+	if (!ns || rate->bytes_ns < rate->residual_ns * RANKS_RATE_RESIDUALS)
+		return 0;
+	return clamp_to_u64((double)bytes * 1e9 / (double)ns);
+}
+
 static void add_outcome(struct ranks *ranks, uint32_t group_index, int64_t instance,
 	const struct instance_times *times)
 {
@@ -101,6 +140,8 @@ static void add_outcome(struct ranks *ranks, uint32_t group_index, int64_t insta
 		outcome.wait_ns += wait;
 		outcome.transfer_ns += collective_time(collective) - wait;
 		outcome.exposed_ns += collective->exposed_ns;
+		add_transfer(&outcome.rate, collective, collective_time(collective) - wait,
+			times->tolerance_ns);
 		sums->matched++;
 		sums->decided += outcome.last != UINT32_MAX;
 		sums->wait_ns += wait;
@@ -214,6 +255,7 @@ static void add_outcome_to_row(
 	row->wait_ns += outcome->wait_ns;
 	row->transfer_ns += outcome->transfer_ns;
 	row->exposed_ns += outcome->exposed_ns;
+	add_rates(&row->rate, &outcome->rate);
 	if (outcome->last == UINT32_MAX)
 		return;
 	row->decided++;

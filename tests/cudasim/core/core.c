@@ -75,6 +75,7 @@ __attribute__((constructor)) static void read_settings(void)
 	values.other = (size_t)setting("SIM_OTHER", 0);
 	values.kernel_ns = setting("SIM_KERNEL_NS", 0);
 	values.fail_malloc = setting("SIM_FAIL_MALLOC", 0);
+	values.query_ns = setting("SIM_QUERY_NS", 0);
 	values.fault = setting("SIM_FAULT", 0);
 	values.say_stubs = setting("SIM_STUBS", 0) != 0;
 	realtime_offset_ns = realtime_offset();

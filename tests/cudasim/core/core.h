@@ -22,6 +22,7 @@ struct settings {
 	uint64_t kernel_ns;   /* SIM_KERNEL_NS; 0: by the cost model */
 	uint64_t fail_malloc; /* SIM_FAIL_MALLOC: which device allocation fails, 0: none */
 	uint64_t fault;       /* SIM_FAULT: which kernel accesses an illegal address, 0: none */
+	uint64_t query_ns;    /* SIM_QUERY_NS: how much longer a query of a device takes */
 	bool say_stubs;       /* SIM_STUBS: what is not supported is named on stderr */
 };
 

@@ -61,6 +61,8 @@ DRIVER_API(
 	cuDeviceGetAttribute, (int *pi, CUdevice_attribute attrib, CUdevice dev), (pi, attrib, dev))
 {
 	TRY(check_device(dev));
+	if (settings()->query_ns)
+		wait_until(sim_time_ns() + settings()->query_ns);
 	*pi = sim_device_attribute((int)attrib, dev);
 	return CUDA_SUCCESS;
 }

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/communicator_requests.h"
+#include "report/base/alloc.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *const nccl_operation_names[] = { NULL, "ncclGroupEnd", "ncclAllReduce", "ncclAllGather",
+	"ncclReduceScatter", "ncclBroadcast", "ncclReduce", "ncclAlltoAll", "ncclGather",
+	"ncclScatter", "ncclSend", "ncclRecv", "ncclCommInitRank", "ncclCommSplit" };
+
+const char *nccl_operation_name(uint32_t operation)
+{
+	return operation < sizeof nccl_operation_names / sizeof *nccl_operation_names
+		       ? nccl_operation_names[operation]
+		       : NULL;
+}
+
+/* Searches from the end: a process uses few communicators at a time. */
+static struct communicator_request *find_request(
+	struct communicator_requests *requests, uint32_t communicator, uint32_t from, uint32_t to)
+{
+	for (size_t i = requests->count; i-- > 0;) {
+		struct communicator_request *one = &requests->all[i];
+
+		if (one->communicator == communicator && one->from == from && one->to == to)
+			return one;
+	}
+	return NULL;
+}
+
+static struct communicator_request *add_request(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, uint32_t from, uint32_t to)
+{
+	struct communicator_request *one = ARRAY_ADD(
+		requests->all, requests->room, requests->count);
+
+	*one = (struct communicator_request){ .key = communicator->key,
+		.from = from,
+		.to = to,
+		.ranks = communicator->ranks,
+		.rank = communicator->rank,
+		.communicator = communicator->communicator };
+	return one;
+}
+
+void communicator_requests_add(
+	struct communicator_requests *requests, const struct trace_communicator *communicator)
+{
+	struct communicator_request *one;
+
+	if (!communicator->key)
+		return;
+	one = add_request(requests, communicator, UINT32_MAX, UINT32_MAX);
+	one->count = 1;
+	one->operation = TRACE_NCCL_INIT;
+}
+
+static void count_pair(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, const struct trace_collective *record)
+{
+	const bool is_send = record->operation == TRACE_NCCL_SEND;
+	const uint32_t from = is_send ? communicator->rank : record->peer,
+		       to = is_send ? record->peer : communicator->rank;
+	struct communicator_request *one = find_request(
+		requests, communicator->communicator, from, to);
+
+	if (!one && requests->pair_count == REQUEST_PAIRS_MAX) {
+		requests->has_more_pairs = true;
+		return;
+	}
+	if (!one) {
+		one = add_request(requests, communicator, from, to);
+		requests->pair_count++;
+	}
+	one->count++;
+	one->operation = record->operation;
+}
+
+/* Whether the record is the one that counts: that of the begin, or the only one of a call in a
+ * group. */
+static bool is_request(const struct trace_collective *record)
+{
+	return record->head.flags & (TRACE_COLLECTIVE_BEGIN | TRACE_COLLECTIVE_GROUPED) &&
+	       record->operation != TRACE_NCCL_GROUP;
+}
+
+void communicator_requests_count(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, const struct trace_collective *record)
+{
+	struct communicator_request *one;
+
+	if (!communicator || !communicator->key)
+		return;
+	one = find_request(requests, communicator->communicator, UINT32_MAX, UINT32_MAX);
+	if (!one)
+		return;
+	if (record->operation == TRACE_NCCL_INIT) {
+		one->is_being_made = record->head.flags & TRACE_COLLECTIVE_BEGIN;
+		return;
+	}
+	if (!is_request(record))
+		return;
+	if (record->operation == TRACE_NCCL_SEND || record->operation == TRACE_NCCL_RECV) {
+		one->pairs++;
+		count_pair(requests, communicator, record);
+		return;
+	}
+	/* The sequence counts all calls, also those that are not in the trace. */
+	one->count = record->sequence + 2 - (one->pairs <= record->sequence ? one->pairs : 0);
+	one->operation = record->operation;
+}
+
+struct communicator_requests communicator_requests_copy(
+	const struct communicator_requests *requests)
+{
+	struct communicator_requests copy = *requests;
+
+	copy.room = copy.count + 1;
+	copy.all = xcalloc(copy.room * sizeof *copy.all);
+	if (copy.count)
+		memcpy(copy.all, requests->all, copy.count * sizeof *copy.all);
+	return copy;
+}
+
+void communicator_requests_free(struct communicator_requests *requests)
+{
+	free(requests->all);
+	*requests = (struct communicator_requests){ .count = 0 };
+}
