@@ -283,7 +283,7 @@ void run_data_write(struct json_writer *json, const struct options *options,
 		flame = spool_flame(options, processes, detail);
 	write_story(json, options, processes, detail);
 	write_tables(json, options, processes, detail);
-	if (detail->has_events && !detail->is_side)
+	if (detail->has_events)
 		page_memory_map_write(json, options, processes);
 	if (flame.file)
 		run_spool_copy(json, &flame);
