@@ -25,6 +25,7 @@ QEMU = {"QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu", "QEMU_SET_ENV": "LD_LIBRARY_
 QUICK = ("test_battery.py", "test_compile.py", "test_device.py", "test_device_ladder.py", "test_device_memory.py", "test_exit.py", "test_interrupts.py",
          "test_memory_situations.py", "test_modules.py", "test_ooms.py", "test_profiler_beside.py", "test_segments.py", "test_snapshot_import.py",
          "test_steps.py", "test_timeline_import.py", "test_truth.py")
+GIVEN = ("PPERF_TEST_DATA", "PPERF_TEST_PROGRAMS", "PPERF_TEST_PACKAGES")  # folders of files that are not part of the project
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -83,7 +84,7 @@ def count(output, status):
 
 
 def environment(task, build, directory):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k == "PPERF_TEST_DATA" or k.startswith("PPERF_SOAK_")}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PPERF_", "NVTX_INJECTION", "CUDA_INJECTION")) or k in GIVEN or k.startswith("PPERF_SOAK_")}
     variant_build = os.path.join(build, task.variant) if task.variant in SANITIZED else build
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",

@@ -181,6 +181,15 @@ static inline bool activity_copies_on_device(const struct activity *activity)
 		       activity->copy_kind == TRACE_COPY_PTOP);
 }
 
+/* Returns the kind of the host's memory that a copy reads or writes. TRACE_MEMORY_UNKNOWN: it is
+ * not known, or no memory of the host. */
+static inline uint8_t activity_host_memory(const struct activity *copy)
+{
+	return copy->copy_kind == TRACE_COPY_HTOD   ? copy->source_kind
+	       : copy->copy_kind == TRACE_COPY_DTOH ? copy->target_kind
+						    : TRACE_MEMORY_UNKNOWN;
+}
+
 /* Returns true if `work` is a kernel that counts and whose blocks fill its device (occupancy.h). */
 bool activity_fills_device(const struct activity *work, const struct process *process);
 

@@ -152,7 +152,7 @@ static uint32_t make_shape_key(struct event_grouping *events, const struct trace
 static uint32_t shape_key(struct event_grouping *events, uint32_t trace_node)
 {
 	if (!trace_node)
-		return find_key_named(events, "(in no range)", NODE_RANGE);
+		return find_key_named(events, "(no range)", NODE_RANGE);
 	ARRAY_GROW(events->key_of, events->key_room, (size_t)trace_node + 1);
 	if (!events->key_of[trace_node])
 		events->key_of[trace_node] = make_shape_key(

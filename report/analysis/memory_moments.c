@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/error.h"
+#include "report/text/suggest.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,19 @@ static bool parse_moment_time(const char *word, struct moment_word *parsed)
 	return false;
 }
 
+static _Noreturn void refuse_moment(const char *bytes, size_t length)
+{
+	struct suggestion near = suggest_for(bytes, length);
+
+	suggest_offer(&near, "peak");
+	suggest_offer(&near, "oom");
+	suggest_offer(&near, "end");
+	fatal(STATUS_USAGE,
+		"--at needs peak, oom, end, the number of a step, or a time such as 12.5ms, not "
+		"`%.*s`%s",
+		(int)(length < 100 ? length : 100), bytes, suggest_text(&near, NULL));
+}
+
 static struct moment_word parse_moment(const char *bytes, size_t length)
 {
 	struct moment_word parsed = { .kind = MOMENT_STEP };
@@ -155,10 +169,7 @@ static struct moment_word parse_moment(const char *bytes, size_t length)
 	else if (*word && word[strspn(word, "0123456789")] == '\0' && strlen(word) < 20)
 		parsed.number = strtoull(word, &end, 10);
 	else if (!parse_moment_time(word, &parsed))
-		fatal(STATUS_USAGE,
-			"--at needs peak, oom, end, the number of a step, or a time such as "
-			"12.5ms, not `%.*s`",
-			(int)(length < 100 ? length : 100), bytes);
+		refuse_moment(bytes, length);
 	return parsed;
 }
 

@@ -10,6 +10,8 @@ struct device_span {
 	uint32_t device;
 	uint32_t first_tid; /* thread that launched the first; 0: unknown */
 	uint64_t first_ns, last_ns;
+	uint64_t ready_ns;    /* from when the GPU could have started the first (gap_cause.h) */
+	uint32_t first_owner; /* of the first: the node of its call */
 	bool begun, first_has_call; /* first_has_call: the launch of the first is in the trace */
 };
 
@@ -108,6 +110,9 @@ static void add_span(struct device_span *span, const struct activity *work)
 		span->first_ns = work->begin_ns;
 		span->first_tid = work->has_call ? work->tid : 0;
 		span->first_has_call = work->has_call;
+		span->first_owner = work->owner;
+		span->ready_ns = gap_wait_begin(
+			work->call_begin_ns, work->call_end_ns, work->begin_ns);
 		span->begun = true;
 	}
 	span->last_ns = max_u64(span->last_ns, work->end_ns);
@@ -137,6 +142,22 @@ static void add_end(struct step_idle *sums, struct process *process, uint32_t ti
 	add_late_host(sums, late_ns, late_ns);
 }
 
+/* Adds the time before the first operation of a device: the host was late until the launch, and
+ * then the operation waited. */
+static void add_begin(
+	struct step_idle *sums, struct process *process, const struct device_span *span)
+{
+	const uint64_t waited_ns = step_idle_counted(sums, span->ready_ns, span->first_ns);
+
+	if (!span->first_has_call) {
+		sums->ends_ns[GAP_UNKNOWN] += step_idle_counted(sums, 0, span->first_ns);
+		return;
+	}
+	add_end(sums, process, span->first_tid, 0, span->ready_ns);
+	sums->ends_ns[GAP_UNEXPLAINED] += waited_ns;
+	notify_counted(sums, GAP_UNEXPLAINED, span->first_owner, waited_ns);
+}
+
 void step_idle_add_ends(
 	struct step_idle *sums, struct process *process, struct activities *activities)
 {
@@ -151,10 +172,7 @@ void step_idle_add_ends(
 			add_span(device_slot(spans, &sums->devices, sizeof *spans, one->device),
 				one);
 	for (size_t i = 0; i < sums->devices; i++) {
-		if (spans[i].first_has_call)
-			add_end(sums, process, spans[i].first_tid, 0, spans[i].first_ns);
-		else
-			sums->ends_ns[GAP_UNKNOWN] += step_idle_counted(sums, 0, spans[i].first_ns);
+		add_begin(sums, process, &spans[i]);
 		add_end(sums, process, spans[i].first_tid, spans[i].last_ns,
 			process->profile->totals.wall_ns);
 	}

@@ -38,8 +38,9 @@ struct step_idle {
 	uint64_t steps_ns; /* the duration of their windows (struct step) */
 	uint64_t ns[GAP_CAUSE_COUNT], gaps[GAP_CAUSE_COUNT];
 	/* Before a GPU's first operation and after its last: GAP_DATA, GAP_COMPILATION, GAP_LAUNCH
-	 * otherwise. GAP_UNKNOWN before a first operation of which the launch is not in the trace:
-	 * it may have been launched before the trace began. */
+	 * otherwise. GAP_UNEXPLAINED from the launch of a first operation that waited on the GPU.
+	 * GAP_UNKNOWN before a first operation of which the launch is not in the trace: it may have
+	 * been launched before the trace began. */
 	uint64_t ends_ns[GAP_CAUSE_COUNT];
 	/* Of ns[GAP_LAUNCH], ns[GAP_LATENCY] and ends_ns[GAP_LAUNCH]: what is in intervals of
 	 * STEP_IDLE_LONG_NS or more, their number, and the longest. */

@@ -191,7 +191,7 @@ static const struct {
 		"inside the steps." },
 	{ "slack, gain", "slack: how much longer one call or operation could take without delaying "
 			 "the end of the run. gain: an upper bound on how much sooner the run "
-			 "would end if all GPU work of the row took no time, its waiting calls "
+			 "would end if all GPU work of the row took no time, its CUDA calls "
 			 "returned as soon as what they wait for is over, and everything else took "
 			 "as long as before; another chain is then the longest." },
 	{ "diff",

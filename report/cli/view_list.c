@@ -204,7 +204,7 @@ const struct view view_list[] = {
 			   "delay_unknown_ns "
 			   "outstanding_max outstanding_mean queue_empty_ns queue_asked_ns "
 			   "queue_unknown_ns queue_ahead_ns provenance",
-		.text = "delay_p50_ns delay_p95_ns delays queue_empty_ns queue_asked_ns "
+		.text = "delay_p50_ns delay_p95_ns queue_asked_ns queue_empty_ns delays "
 			"queue_ahead_ns "
 			"delay_max_ns queue_unknown_ns outstanding_max outstanding_mean "
 			"delay_total_ns delay_stream_ns delay_event_ns delay_others_ns "
@@ -216,8 +216,9 @@ const struct view view_list[] = {
 		.no_percentiles = true,
 		.reads =
 			"not launched: the device, or the stream alone, was idle, and its next "
-			"operation had not been launched; after launch: it had been launched; call "
-			"paths in the order of their summed latencies",
+			"operation had not been launched; after launch: it had been launched (of a "
+			"stream also before its first operation); call paths in the order of their "
+			"summed latencies",
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "distribution of the durations of one node, kernel or operator NAME: "
@@ -250,7 +251,7 @@ const struct view view_list[] = {
 		.next = "queue",
 		.no_percentiles = true,
 		.reads = "by cause, then by call path: that of the call that blocked the thread, "
-			 "or else that which launched the operation after the gap; of idle: of the "
+			 "or else that which launched the next operation; of idle: of the "
 			 "idle time of all GPUs; of time: of the steady-state steps, or without "
 			 "steps of the GPU span, from the first operation to the last",
 		.arrange_process = arrange_idle },
@@ -317,10 +318,12 @@ const struct view view_list[] = {
 		.sort = "path_ns",
 		.min_percent = 0.01,
 		.reads = "host: between CUDA calls; calls: in those that wait for nothing; copy "
-			 "calls: the same, in those that copy; waited before: launch latency, gaps "
-			 "and waits of GPU work before it begins; gain: time saved at most if the "
-			 "GPU work of the row took no time; slack: how much longer it could take "
-			 "without a later end of the run",
+			 "calls: the same, in those that copy; launch latency, gaps, waits: only "
+			 "where nothing else on the path goes on meanwhile (idle has all of the "
+			 "GPU's); waited before: these, before GPU work of the row; gain: time "
+			 "saved at most if the GPU work and the CUDA calls of the row took no "
+			 "time; slack: how much longer it could take without a later end of the "
+			 "run",
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rule about a host that is blocked in calls which wait for the GPU: synchronising calls, and
- * copies that end before their call returns, such as those to pageable memory and Tensor.item().
+ * The rule about a host that is blocked in calls which wait for the GPU: synchronising calls,
+ * copies that end before their call returns, such as those to pageable memory and Tensor.item(),
+ * and copies from pageable memory that begin in their call after earlier work of their stream.
  *
  * A host that launches faster than the GPU runs is ahead of it. While the host is blocked, the GPU
  * runs what was launched, and later it is idle, where the host is too slow. So without a call, the
@@ -46,14 +47,25 @@ static void add_blocking_call(struct diagnose_facts *facts, const struct blockin
 	facts->blocking_ns += call->end_ns - call->begin_ns;
 }
 
-void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work)
+/* Returns true if the call of a copy waited for earlier work of its stream, which ended at
+ * `stream_end_ns`: the copy began late in its call, and then. */
+static bool waited_for_stream(const struct activity *copy, uint64_t stream_end_ns)
+{
+	return activity_host_memory(copy) != TRACE_MEMORY_PINNED &&
+	       copy->begin_ns < copy->call_end_ns &&
+	       stream_end_ns > copy->call_begin_ns + START_MAX_NS &&
+	       copy->begin_ns - min_u64(copy->begin_ns, stream_end_ns) <= START_MAX_NS;
+}
+
+void blocking_add_work(
+	struct diagnosis *diagnosis, const struct activity *work, uint64_t stream_end_ns)
 {
 	if (!work->has_call || !work->tid)
 		return;
 	if (work->kind == ACTIVITY_KERNEL)
 		launching_thread_of(&diagnosis->facts, work->tid, work->device)->kernels++;
 	if (work->kind == ACTIVITY_COPY && !work->of_graph && !activity_copies_on_device(work) &&
-		work->end_ns <= work->call_end_ns &&
+		(work->end_ns <= work->call_end_ns || waited_for_stream(work, stream_end_ns)) &&
 		is_examined(diagnosis, work->step, work->call_begin_ns))
 		add_blocking_call(
 			&diagnosis->facts, &(struct blocking_call){ .begin_ns = work->call_begin_ns,
@@ -511,7 +523,7 @@ static void list_reads(
 
 	if (reads->count)
 		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"; that read values of tensors, as .item() does: %s, %s",
+			"; reads of tensor values, such as .item(): %s, %s",
 			diagnose_plural(diagnosis, reads->count, "call"),
 			diagnose_time(diagnosis, reads->total_ns));
 }
@@ -539,7 +551,7 @@ static void list_long_calls(
 		sum_ns += sums->lengths_ns[count++];
 	if (count < sums->length_count)
 		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"; %s of the calls have %u %% of their time",
+			"; %s of the calls have %u %% of this time",
 			diagnose_count(diagnosis, count), MOST_PERCENT);
 }
 
@@ -550,8 +562,9 @@ static void list_blocked(
 
 	find_work_meanwhile(diagnosis, sums);
 	SET_TEXT(finding->evidence,
-		"blocked for %s of %s; the longest %s (%s), at %s; in copies that end before their "
-		"call returns: %s, %s",
+		"the host waits for %s of %s, the longest time %s (%s), at %s; in calls that wait "
+		"for "
+		"a copy, or before it for its stream: %s, %s",
 		diagnose_time(diagnosis, sums->blocked_ns),
 		diagnose_time(diagnosis, diagnose_bound(diagnosis)->whole_ns),
 		diagnose_time(diagnosis, calls->longest_ns),
@@ -578,16 +591,14 @@ static void report_blocked(
 	finding->last = may_need_results(sums);
 	SET_TEXT(finding->reason, "%s",
 		may_need_results(sums)
-			? "the idle time is mostly in gaps of 1 ms or more, in which the host does "
-			  "something else: if it needs the results of these calls for that, "
-			  "nothing is gained"
-			: "the idle time is measured; the gain is an upper bound, because the host "
-			  "may need the results of these calls before it can launch more");
+			? "most of the idle time is in gaps of 1 ms or more, in which the host "
+			  "does other work: if that needs the results of these calls, nothing is "
+			  "gained"
+			: "the idle time is measured; less is gained if the host needs the results "
+			  "of these calls before it can launch more");
 	SET_TEXT(finding->sentence,
-		"The host is blocked in %s that wait for the GPU, and launches too late "
-		"afterwards: "
-		"after a call, until one at another call path ends, the GPU is idle for up to the "
-		"length of the call, %s in all.",
+		"The host waits for the GPU in %s, and launches too late afterwards: without these "
+		"waits the GPU would be idle for up to %s less.",
 		diagnose_plural(diagnosis, sums->calls.count, "call"),
 		diagnose_time(diagnosis, sums->credit_ns));
 	set_place_of_credit(diagnosis, finding, sums);
@@ -606,12 +617,11 @@ static void report_together(
 	finding->whole_ns = bound->whole_ns;
 	finding->whole_name = run_bound_time_name(bound);
 	finding->together = true;
-	SET_TEXT(finding->reason, "upper bounds from measured times");
+	SET_TEXT(finding->reason, "measured; the gain is an upper bound");
 	SET_TEXT(finding->sentence,
-		"The host is blocked in %s that wait for the GPU, and the GPU is idle afterwards. "
-		"One call path alone saves little (all, each alone: %s).",
-		diagnose_plural(diagnosis, sums->calls.count, "call"),
-		diagnose_time(diagnosis, sums->credit_ns));
+		"The host waits for the GPU in %s, and the GPU is idle afterwards. To remove those "
+		"at one call path saves little, because the host then waits at the next one.",
+		diagnose_plural(diagnosis, sums->calls.count, "call"));
 	occurrences_set_node(&sums->calls, finding);
 	set_class(finding, sums->together_class_ns);
 	list_blocked(diagnosis, finding, sums);
@@ -636,5 +646,8 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 		report_blocked(diagnosis, finding, sums);
 	else if (diagnose_is_share(sums->together_ns, bound->whole_ns, LIMIT_TOGETHER))
 		report_together(diagnosis, finding, sums);
+	else
+		finding_set_small(finding, sums->credit_ns, LIMIT_WORTH, bound->whole_ns,
+			run_bound_time_name(bound));
 	free_blocked(sums);
 }

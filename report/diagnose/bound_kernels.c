@@ -113,7 +113,7 @@ static void add_kernel_words(struct diagnosis *diagnosis, const struct named_ker
 	if (kernel->launcher && tree->nodes[kernel->launcher].kind != NODE_UNATTRIBUTED &&
 		tree->nodes[kernel->launcher].kind != NODE_GRAPH)
 		finding_set_text(text->next + used, sizeof text->next - used, " in %s",
-			diagnose_name(diagnosis, tree->nodes[kernel->launcher].name));
+			diagnose_node(diagnosis, kernel->launcher));
 	used = strlen(text->next);
 	/* Without a model for most of its time, nothing is said. */
 	if (run_bound_is_percent(kernel->modelled_ns, kernel->ns, 50))

@@ -105,6 +105,34 @@ static const char *shown_name(enum bound class)
 				     : bound_name(class);
 }
 
+/* Writes the share of the classes launch and host together, and of their parts, with the names and
+ * figures of the view `idle`. */
+static void list_launch_share(struct diagnosis *diagnosis, const struct run_bound *bound,
+	enum bound class, struct finding *text)
+{
+	const struct {
+		const char *name;
+		uint64_t ns;
+	} parts[] = { { "launch-bound", bound->launch_parts.launch_ns },
+		{ "host-bound", bound->launch_parts.host_ns },
+		{ "launch latency", bound->launch_parts.latency_ns },
+		{ "before the first operation or after the last", bound->launch_parts.ends_ns } };
+	const size_t count = sizeof parts / sizeof *parts;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < count; i++)
+		shown += diagnose_is_share(parts[i].ns, bound->whole_ns, LIMIT_SHOWN);
+	add_evidence(text, "%s %s", shown > 1 ? "launch-bound or host-bound" : shown_name(class),
+		diagnose_share(diagnosis, run_bound_ns(bound, class), bound->whole_ns));
+	if (shown < 2)
+		return;
+	for (size_t i = 0, listed = 0; i < count; i++)
+		if (diagnose_is_share(parts[i].ns, bound->whole_ns, LIMIT_SHOWN))
+			add_evidence(text, "%s%s %s", listed++ ? ", " : " (", parts[i].name,
+				diagnose_share(diagnosis, parts[i].ns, bound->whole_ns));
+	add_evidence(text, ")");
+}
+
 /* Writes the share of a class. Of two that are judged together: that of both, which the verdict
  * has, and then of each. */
 static void list_share(struct diagnosis *diagnosis, const struct run_bound *bound, enum bound class,
@@ -112,6 +140,10 @@ static void list_share(struct diagnosis *diagnosis, const struct run_bound *boun
 {
 	const uint64_t whole = bound->whole_ns;
 
+	if (class == BOUND_LAUNCH || class == BOUND_HOST) {
+		list_launch_share(diagnosis, bound, class, text);
+		return;
+	}
 	if (partner == BOUND_COUNT) {
 		add_evidence(text, "%s %s", shown_name(class),
 			diagnose_share(diagnosis, bound->ns[class], whole));
@@ -241,9 +273,8 @@ static uint64_t list_path_part(struct diagnosis *diagnosis, const struct run_bou
 	return ns;
 }
 
-/* Adds what the host's part of the critical path is made of, if that is most of it. Idle time of
- * the GPU is another measure: the host's part may be while the GPU works. A verdict about the host
- * needs no more words. */
+/* Adds what the host's part of the critical path is made of, if that is most of it. A verdict about
+ * the host needs no more words. */
 static void list_host_part(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
@@ -252,14 +283,14 @@ static void list_host_part(
 	if (!run_bound_host_on_path(bound) || bound->bound == BOUND_LAUNCH ||
 		bound->bound == BOUND_HOST)
 		return;
-	add_evidence(text, "; the host's part, also while the GPU works: ");
+	add_evidence(text, " (");
 	rest_ns -= list_path_part(diagnosis, bound, "data loading", bound->path_data_ns, text);
 	rest_ns -= list_path_part(
 		diagnosis, bound, "compilation", bound->path_compilation_ns, text);
 	rest_ns -= list_path_part(
 		diagnosis, bound, "CUDA calls", bound->path_of_kind[PATH_CALL], text);
 	add_evidence(
-		text, "other host time %s", diagnose_share(diagnosis, rest_ns, bound->path_ns));
+		text, "other host time %s)", diagnose_share(diagnosis, rest_ns, bound->path_ns));
 }
 
 /* Adds waits of launched work, and where most of them are. */
@@ -275,8 +306,7 @@ static void list_path_waits(struct diagnosis *diagnosis, const struct run_bound 
 		2 * kind_ns >
 			bound->path_of_kind[PATH_EVENT] + bound->path_of_kind[PATH_UNEXPLAINED])
 		add_evidence(text, " (most of it before GPU work of %s)",
-			diagnose_name(diagnosis,
-				diagnosis->profile->tree->nodes[bound->path_wait_node].name));
+			diagnose_node(diagnosis, bound->path_wait_node));
 }
 
 /* Adds how the critical path is divided between the host, the GPU, and what has 5 % of it. */
@@ -285,8 +315,10 @@ static void list_path(
 {
 	if (!bound->path_ns)
 		return;
-	add_evidence(text, "; critical path: host %s, GPU work %s",
-		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
+	add_evidence(text, "; critical path: host %s",
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
+	list_host_part(diagnosis, bound, text);
+	add_evidence(text, ", GPU work %s",
 		diagnose_share(diagnosis, bound->path_gpu_ns, bound->path_ns));
 	for (enum path_kind kind = PATH_LAUNCH; kind < PATH_KIND_COUNT; kind++) {
 		if (!diagnose_is_share(bound->path_of_kind[kind], bound->path_ns, PATH_LISTED))
@@ -301,7 +333,6 @@ static void list_path(
 	/* the path begins with the first operation on it, which may be within a step */
 	if (!run_bound_is_percent(bound->path_ns, bound->whole_ns, 99))
 		add_evidence(text, " of %s", diagnose_time(diagnosis, bound->path_ns));
-	list_host_part(diagnosis, bound, text);
 }
 
 static bool is_wait(enum bound bound)
@@ -320,19 +351,20 @@ static void explain_confidence(
 			diagnose_time(diagnosis, bound->modelled_ns),
 			diagnose_time(diagnosis, bound->memory_limited_ns));
 	else if (bound->bound == BOUND_NOTHING)
-		SET_TEXT(text->reason, "no class takes %u %% of the time", BOUND_SHARE_MIN);
+		SET_TEXT(text->reason, "nothing but the kernels takes %u %% of the time",
+			BOUND_SHARE_MIN);
 	else if (bound->bound == BOUND_COMPUTE && bound->confidence == CONFIDENCE_MEDIUM)
-		SET_TEXT(text->reason, "measured; the other classes take more than 30 %% together");
+		SET_TEXT(text->reason,
+			"measured; what is not compute takes more than 30 %% together");
 	else if (bound->bound == BOUND_UNKNOWN)
 		SET_TEXT(text->reason, "the trace lacks most of what would show it");
 	else if (is_wait(bound->bound))
 		SET_TEXT(text->reason, "measured, but the trace may not show what was waited for");
 	else if (bound->confidence == CONFIDENCE_MEDIUM)
-		SET_TEXT(text->reason, "measured: the largest class besides compute, but less than "
-				       "half of the time");
+		SET_TEXT(
+			text->reason, "measured: the largest loss, but less than half of the time");
 	else
-		SET_TEXT(text->reason,
-			"measured: each nanosecond of the GPUs' time is in one class");
+		SET_TEXT(text->reason, "measured; these shares add up to the time of the GPUs");
 }
 
 /* Returns true if the run is bound by something that takes less time than the kernels do. */
@@ -463,7 +495,7 @@ static void say_what_can_be_gained(
 	struct finding kernels = { .whole_ns = bound->whole_ns };
 	uint64_t most_ns;
 
-	add_words(text, " Without idle time of the GPU the run would be at most %s shorter",
+	add_words(text, " Removing all idle time of the GPU saves at most %s of the run",
 		diagnose_share(diagnosis, bound->idle_ns, bound->whole_ns));
 	finding_set_gain(diagnosis, &kernels, 0, path_node_computes, NULL);
 	if (kernels.has_gain && !diagnose_is_share(bound->path_of_kind[PATH_UNKNOWN],
@@ -473,21 +505,21 @@ static void say_what_can_be_gained(
 				bound->path_of_kind[PATH_UNEXPLAINED] +
 				bound->path_of_kind[PATH_UNKNOWN]);
 		if (diagnose_is_share(most_ns, bound->time_ns, 1))
-			add_words(text, ", with faster kernels at most %s",
+			add_words(text, ", faster kernels at most %s",
 				diagnose_share(diagnosis, most_ns, bound->time_ns));
 		else
-			add_words(text, ", with faster kernels by less than 0.1 %%");
+			add_words(text, ", faster kernels less than 0.1 %%");
 	}
 	add_words(text, ".");
 }
 
-/* Kernels run for most of the time, but the host runs all the same, and is what takes longest. */
+/* Kernels run for most of the time, but the host runs all the same, and takes longer. */
 static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, struct finding *text)
 {
 	SET_TEXT(text->sentence,
-		"The host is what takes longest: %s of the critical path is the host's, while the "
-		"GPU's kernels compute for %s of the time.",
+		"The run is limited by the host: it has %s of the critical path, while kernels "
+		"compute for %s of the time.",
 		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns),
 		diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
 	say_what_can_be_gained(diagnosis, bound, text);
@@ -495,8 +527,26 @@ static void say_host_on_path(struct diagnosis *diagnosis, const struct run_bound
 	advise_on_host_part(diagnosis, first, text);
 }
 
-static void say_bound(
-	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+/* Says why communication or copies can bound a run that has more of the host on its critical path:
+ * the host works meanwhile. `own`: the finding about what bounds the run. */
+static void say_host_works_meanwhile(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const struct finding *own, struct finding *text)
+{
+	const bool communicates = bound->bound == BOUND_COMMUNICATION;
+
+	if (!run_bound_host_on_path(bound) || !(communicates || bound->bound == BOUND_COPIES))
+		return;
+	add_words(text, " Meanwhile the host works on: it has %s of the critical path",
+		diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
+	if (own && own->has_gain && own->gain_ns < own->impact_ns)
+		add_words(text, ", so removing the %s alone would save at most %s",
+			communicates ? "communication" : "copies",
+			diagnose_share(diagnosis, own->gain_ns, bound->whole_ns));
+	add_words(text, ".");
+}
+
+static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound,
+	const struct finding *own, struct finding *text)
 {
 	const enum bound shown = shown_class(bound->bound);
 
@@ -525,10 +575,11 @@ static void say_bound(
 			? " Python stacks were recorded, which slows the host: measure once "
 			  "without them."
 			: "");
+	say_host_works_meanwhile(diagnosis, bound, own, text);
 }
 
 static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bound,
-	const struct finding *first, struct finding *text)
+	const struct finding *first, const struct finding *own, struct finding *text)
 {
 	if (is_wait(bound->bound))
 		say_waiting(diagnosis, bound, text);
@@ -536,7 +587,33 @@ static void say_sentence(struct diagnosis *diagnosis, const struct run_bound *bo
 		 run_bound_host_on_path(bound))
 		say_host_on_path(diagnosis, bound, first, text);
 	else
-		say_bound(diagnosis, bound, text);
+		say_bound(diagnosis, bound, own, text);
+}
+
+#define OTHERS_LISTED 50u /* thousandths of the GPU time in the steps */
+
+/* Adds how much of the GPU time in the steps is of work that was launched in no such step. */
+static void list_work_of_others(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	if (!diagnose_is_share(bound->gpu_of_others_ns, bound->gpu_ns, OTHERS_LISTED))
+		return;
+	add_evidence(text, "; of %s of GPU time in %s, %s (%s) were launched earlier",
+		diagnose_time(diagnosis, bound->gpu_ns), run_bound_time_name(bound),
+		diagnose_time(diagnosis, bound->gpu_of_others_ns),
+		diagnose_share(diagnosis, bound->gpu_of_others_ns, bound->gpu_ns));
+}
+
+/* Adds for how long the first operation waited after its launch, if that is much of the run. */
+static void list_first_wait(struct diagnosis *diagnosis, struct finding *text)
+{
+	const struct first_wait_fact *wait = &diagnosis->facts.first_wait;
+
+	if (diagnose_is_share(wait->ns, diagnosis->facts.run_ns, LIMIT_WORTH))
+		add_evidence(text,
+			"; before that, the first operation waits for %s after its launch, most "
+			"likely for work from before the trace began",
+			diagnose_time(diagnosis, wait->ns));
 }
 
 void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
@@ -553,7 +630,7 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 			BOUND_OPERATIONS_MIN);
 		return;
 	}
-	say_sentence(diagnosis, bound, first, text);
+	say_sentence(diagnosis, bound, first, own, text);
 	if (bound->steps)
 		SET_TEXT(text->evidence, "%s in %s: ", diagnose_time(diagnosis, bound->whole_ns),
 			bound->steps == 1
@@ -570,8 +647,10 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 	list_shares(diagnosis, bound, text);
 	if (shown == BOUND_COMPUTE)
 		list_categories(diagnosis, text);
+	list_work_of_others(diagnosis, bound, text);
 	list_path(diagnosis, bound, text);
 	diagnose_list_startup(diagnosis, text);
+	list_first_wait(diagnosis, text);
 	if ((shown == BOUND_COMPUTE) && !*text->next)
 		bound_kernels_advise(diagnosis, text);
 	else if (is_wait(shown))

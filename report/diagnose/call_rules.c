@@ -28,6 +28,13 @@ void finding_trust_steady(const struct diagnosis *diagnosis, struct finding *fin
 			  "span counts as steady state, without the longest call");
 }
 
+/* Returns what facts.steady_ns is the time of, for text. */
+static const char *steady_name(const struct diagnosis *diagnosis)
+{
+	return diagnosis->facts.has_steps ? "the steady-state steps"
+					  : "the last three quarters of the GPU span";
+}
+
 /* Returns the time of calls that recur. Without steps the longest call may be late start-up, and is
  * subtracted. */
 static uint64_t recurring_ns(const struct diagnosis *diagnosis, const struct occurrences *calls)
@@ -143,8 +150,11 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 		return;
 	if (facts->operations)
 		gain_ns = min_u64(gain_ns, starved_by_queries(diagnosis, calls));
-	if (!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE))
+	if (!diagnose_is_share(gain_ns, facts->steady_ns, LIMIT_LITTLE)) {
+		finding_set_small(
+			finding, gain_ns, LIMIT_LITTLE, facts->steady_ns, steady_name(diagnosis));
 		return;
+	}
 	report_steady_calls(diagnosis, finding, calls);
 	finding->impact_ns = gain_ns;
 	SET_TEXT(finding->sentence, "Libraries repeat planning work: attribute, occupancy and "
@@ -189,8 +199,8 @@ static bool calls_while_steady(struct diagnosis *diagnosis, struct finding *find
 		return false;
 	report_steady_calls(diagnosis, finding, calls);
 	SET_TEXT(finding->sentence,
-		"Memory is allocated from or freed to the driver in steady state: these calls take "
-		"%s of the time, and each of them may stall the GPU.",
+		"The program allocates from or frees to the driver in steady state: these calls "
+		"take %s of the time, and each of them may stall the GPU.",
 		diagnose_share(diagnosis, calls->total_ns, facts->steady_ns));
 	finding->impact_bytes = calls->bytes;
 	/* A call costs a GPU program nothing while the GPU has work. */
@@ -238,8 +248,8 @@ static void note_blocking_copies(struct diagnosis *diagnosis, struct finding *fi
 	finding->confidence = CONFIDENCE_HIGH;
 	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
-		"Copies from or to pageable memory take little time themselves, but the host is "
-		"blocked for %s in the calls around them (finding blocking-calls).",
+		"Copies from or to pageable memory take little time themselves, but the host waits "
+		"for %s in the calls around them (finding blocking-calls).",
 		diagnose_time(diagnosis, blocked_ns));
 	SET_TEXT(finding->evidence, "%s of %s copies from or to the host, %s in %s",
 		diagnose_count(diagnosis, copies->count),
@@ -269,6 +279,9 @@ void diagnose_pageable_copies(struct diagnosis *diagnosis, struct finding *findi
 	if (copies->count < LIMIT_CALLS_FEW ||
 		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
 		note_blocking_copies(diagnosis, finding);
+		if (finding->state == FINDING_CLEAR)
+			finding_set_small(finding, copies->total_ns, LIMIT_LITTLE, facts->span_ns,
+				"the GPU span");
 		return;
 	}
 	finding_set_found(finding, CONFIDENCE_HIGH);
@@ -319,8 +332,11 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 	const struct occurrences *copies = &facts->before_gemm;
 
 	if (copies->count < LIMIT_SUCCESSION ||
-		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE))
+		!diagnose_is_share(copies->total_ns, facts->span_ns, LIMIT_LITTLE)) {
+		finding_set_small(
+			finding, copies->total_ns, LIMIT_LITTLE, facts->span_ns, "the GPU span");
 		return;
+	}
 	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason, "same stream and operator, directly one after the other; the "
 				  "trace does not show what the copy is for");

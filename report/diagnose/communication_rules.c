@@ -94,78 +94,68 @@ static void add_slowest(
 {
 	if (rates->slowest_ns < 2 * rates->fastest_ns || !rates->slowest_ns)
 		return;
-	ADD_EVIDENCE(finding, "; one of %s took %s (%s), the fastest equal one %s: %s",
+	ADD_EVIDENCE(finding,
+		"; a message of %s takes %s, the fastest of that size %s: the rest %s",
 		diagnose_bytes(diagnosis, rates->slowest_bytes),
 		diagnose_time(diagnosis, rates->slowest_ns),
-		diagnose_rate(diagnosis, rates->slowest_bytes, rates->slowest_ns),
 		diagnose_time(diagnosis, rates->fastest_ns),
 		rates->slowest_ns >= NEARLY_ALL * rates->fastest_ns
-			? "nearly all of it was waiting for other ranks"
-			: "the rest was waiting for other ranks, or a network that others used");
+			? "is a wait for other ranks"
+			: "is a wait for other ranks, or for a network that others use");
 }
 
-static const char *line_words(
-	struct diagnosis *diagnosis, const struct collective_line *line, char *words, size_t room)
+/* Says what the time of a call consists of that does not grow with the size of the message. */
+static void add_fixed_part(
+	struct diagnosis *diagnosis, struct finding *finding, const struct collective_line *line)
 {
 	const char *latency = diagnose_time(diagnosis, line->latency_max_ns);
 
-	*words = '\0';
+	ADD_EVIDENCE(finding, "%s of each call does not depend on the size",
+		diagnose_time(diagnosis, line->fixed_each_ns));
 	if (line->limit == LINE_WAIT)
-		finding_set_text(words, room,
-			". The fixed part is longer than latency (assumed: %s at most), so it is "
-			"mostly waiting for other ranks or beside other kernels",
+		ADD_EVIDENCE(finding,
+			", which is longer than latency (assumed: at most %s): most of it is a "
+			"wait for other ranks, or other kernels on the GPU",
 			latency);
 	else if (line->limit == LINE_LATENCY)
-		finding_set_text(words, room,
-			". The fixed part is mostly latency, or a wait that is no longer (assumed: "
-			"%s "
-			"at "
-			"most)",
+		ADD_EVIDENCE(finding,
+			", which is latency (assumed: at most %s), or a wait that is no longer",
 			latency);
-	else if (line->limit == LINE_TRANSFER)
-		finding_set_text(words, room, ". The time is mostly transfer");
-	return words;
 }
 
 /* Adds how the time of the largest kind of collective depends on the size of its messages. */
 static void add_line(
 	struct diagnosis *diagnosis, struct finding *finding, const struct collective_line *line)
 {
-	char words[192], ranks[64] = "", rest[64] = "";
+	char ranks[64] = "";
 
 	if (line->limit == LINE_NONE)
 		return;
 	if (line->ranks)
 		SET_TEXT(ranks, " of %s", diagnose_plural(diagnosis, line->ranks, "rank"));
-	ADD_EVIDENCE(finding, "; %s%s: %s in %s of %s (%s to %s), ",
+	ADD_EVIDENCE(finding, "; %s%s, %s of %s (%s to %s): ",
 		line->operation ? sized_operation_name(line->operation) : "one kernel", ranks,
-		diagnose_time(diagnosis, line->ns), diagnose_plural(diagnosis, line->count, "call"),
+		diagnose_plural(diagnosis, line->count, "call"),
 		diagnose_plural(diagnosis, line->sizes, "size"),
 		diagnose_bytes(diagnosis, line->min_bytes),
 		diagnose_bytes(diagnosis, line->max_bytes));
-	if (line->limit == LINE_VARIES) {
-		ADD_EVIDENCE(finding, "whose times depend on something else than the size: waiting "
-				      "for other ranks, or a network that others used");
-		return;
-	}
-	if (line->bytes_per_s > 0)
-		SET_TEXT(rest, ", and the rest grows at %s",
+	if (line->limit == LINE_VARIES)
+		ADD_EVIDENCE(finding,
+			"their times do not depend on the size, but on waits for other "
+			"ranks, or on a network that others use");
+	else if (line->limit == LINE_TRANSFER)
+		ADD_EVIDENCE(finding, "most of the time is transfer, at %s",
 			diagnose_rate(diagnosis, (uint64_t)line->bytes_per_s, 1000000000));
-	ADD_EVIDENCE(finding, "of which %s (%s a call) does not grow with the size%s%s",
-		diagnose_share(diagnosis, line->fixed_ns, line->ns),
-		diagnose_time(diagnosis, line->fixed_each_ns), rest,
-		line_words(diagnosis, line, words, sizeof words));
+	else
+		add_fixed_part(diagnosis, finding, line);
 }
 
-/* Adds the rate of the collectives whose size is known, and what their times consist of. */
+/* Adds what the times of the collectives whose size is known consist of. */
 static void add_rates(
 	struct diagnosis *diagnosis, struct finding *finding, const struct collective_rates *rates)
 {
 	if (!rates->ns)
 		return;
-	ADD_EVIDENCE(finding, "; %s in %s at %s", diagnose_bytes(diagnosis, rates->bytes),
-		diagnose_plural(diagnosis, rates->count, "sized collective"),
-		diagnose_rate(diagnosis, rates->bytes, rates->ns));
 	add_slowest(diagnosis, finding, rates);
 	add_line(diagnosis, finding, &rates->line);
 }
@@ -220,8 +210,7 @@ static void add_top_size(
 
 	if (sums->sizes > 1 && sums->top_size.exposed_ns)
 		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			", the largest part (%s) in %s of %s: %s to %s, %s exposed",
-			diagnose_time(diagnosis, sums->top_size.exposed_ns),
+			"; most exposed: %s of %s: %s to %s, %s exposed",
 			diagnose_plural(diagnosis, sums->top_size.calls, "message"),
 			sums->top_size.name, diagnose_time(diagnosis, sums->top_size.min_ns),
 			diagnose_time(diagnosis, sums->top_size.max_ns),
@@ -246,16 +235,14 @@ static void report_exposed(
 		diagnose_hides_work(diagnosis)
 			? "for much of the time the trace does not show what the GPU did, and "
 			  "communication may have been overlapped there"
-			: "unions of measured times; how much of it is waiting for other ranks "
-			  "only their traces show");
+			: "measured; only the traces of the other ranks show how much of it is "
+			  "waiting for them");
 	SET_TEXT(finding->sentence, "The GPU communicates while nothing is computed.");
 	finding_set_class_place(diagnosis, finding, BOUND_COMMUNICATION, sums->node_ns, sums->room);
 	finding_set_gain(diagnosis, finding, 0, communicates, NULL);
-	SET_TEXT(finding->evidence,
-		"in the whole trace %s of communication in %s, %s of it exposed (%s)",
+	SET_TEXT(finding->evidence, "of %s of communication in %s, %s is exposed (the whole trace)",
 		diagnose_time(diagnosis, sums->busy_ns),
 		diagnose_plural(diagnosis, sums->operations, "operation"),
-		diagnose_time(diagnosis, sums->exposed_ns),
 		diagnose_share(diagnosis, sums->exposed_ns, sums->busy_ns));
 	add_top_size(diagnosis, finding, sums);
 	add_rates(diagnosis, finding, &rates);

@@ -79,8 +79,10 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 	if (!calls ||
 		!diagnose_is_share(
 			tax, compiled.region_ns + compiled.lookup_ns, LIMIT_COMPILE_SHARE) ||
-		!diagnose_is_share(tax, wall, LIMIT_LITTLE))
+		!diagnose_is_share(tax, wall, LIMIT_LITTLE)) {
+		finding_set_small(finding, tax, LIMIT_LITTLE, wall, "the run");
 		return;
+	}
 	finding->state = hidden ? FINDING_NOTE : FINDING_FOUND;
 	finding->confidence = diagnose_is_share(diagnosis->facts.idle_ns, diagnosis->facts.span_ns,
 				      LIMIT_LAUNCH_IDLE)
@@ -96,8 +98,8 @@ void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding)
 		"wrappers and bytecode around the graph.",
 		diagnose_time(diagnosis, tax / calls));
 	SET_TEXT(finding->evidence,
-		"%s, %s outside the graphs themselves (cache lookups %s, wrappers %s) of %s in "
-		"compiled regions",
+		"%s: outside of the compiled graphs %s (cache lookups %s, wrappers %s), of %s in "
+		"compiled functions",
 		diagnose_plural(diagnosis, calls, "call"), diagnose_time(diagnosis, tax),
 		diagnose_time(diagnosis, compiled.lookup_ns),
 		diagnose_time(diagnosis, compiled.wrapper_ns),

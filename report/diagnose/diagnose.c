@@ -151,8 +151,6 @@ static uint64_t impact_base(const struct finding *finding)
 		return finding->whole_ns;
 	if (costs_gpu_time(finding))
 		return diagnosis->facts.span_ns;
-	if (!diagnosis->facts.operations)
-		return max_u64(run_ns, diagnosis->profile->totals.cpu_self_ns);
 	return run_ns * (count ? count : 1);
 }
 
@@ -176,11 +174,11 @@ static void limit_gain(struct diagnosis *diagnosis, struct finding *finding)
 	if (diagnose_is_share(finding->gain_ns, impact_base(finding), LIMIT_MINOR))
 		gain = diagnose_time(diagnosis, finding->gain_ns);
 	if (diagnose_is_share(bound->path_host_ns, bound->path_ns, LIMIT_MINOR))
-		SET_TEXT(host, ", of which the host has %s,",
+		SET_TEXT(host, ", because the host has %s of the critical path",
 			diagnose_share(diagnosis, bound->path_host_ns, bound->path_ns));
 	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"; by the critical path%s the run gets shorter %s%s%s", host,
-		*gain == 'h' ? "" : "by ", gain, *gain == 'h' ? "" : " at most");
+		"; the run gets shorter %s%s%s%s", *gain == 'h' ? "" : "by at most ", gain,
+		*gain == 'h' ? " without it" : "", host);
 }
 
 static void run_rule(struct diagnosis *diagnosis, struct finding *finding)
@@ -332,6 +330,7 @@ static void add_finding_row(
 
 	computed->row.tree = finding->diagnosis->profile->tree;
 	computed->launch_stack = finding->stack;
+	computed->is_second_place = finding->is_second_place;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
 	if (*finding->reason && finding->state != FINDING_CLEAR)
 		computed_row_set_string(computed, "why", finding->reason);
@@ -506,6 +505,19 @@ static struct finding *finding_of_class(struct finding *findings, enum bound cla
 	return NULL;
 }
 
+#define ANY_SHARE 1001u /* thousandths */
+
+/* Sets what waits of launched work have of the critical path, where the GPU is hardly idle in them:
+ * it ran work of other streams. */
+static void note_path_waits(
+	const struct run_bound *bound, struct finding *finding, enum path_kind kind)
+{
+	if (finding && finding->state == FINDING_CLEAR &&
+		bound->path_of_kind[kind] > finding->impact_ns)
+		finding_set_small(finding, bound->path_of_kind[kind], ANY_SHARE, bound->path_ns,
+			PATH_TIME_NAME);
+}
+
 /* Sets what a class costs that the verdict lists, and whose rule found nothing. */
 static void note_small_classes(struct diagnosis *diagnosis, struct finding *findings)
 {
@@ -517,14 +529,14 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 		const struct finding *other = finding_of_class(findings, partner);
 
 		if (!finding || finding->state != FINDING_CLEAR ||
-			!run_bound_is_percent(run_bound_ns(bound, class), bound->whole_ns, 1) ||
 			(other && (other->state != FINDING_CLEAR ||
 					  bound->ns[partner] > bound->ns[class])))
 			continue;
-		finding->impact_ns = run_bound_ns(bound, class);
-		finding->whole_ns = bound->whole_ns;
-		finding->whole_name = run_bound_time_name(bound);
+		finding_set_small(finding, run_bound_ns(bound, class), ANY_SHARE, bound->whole_ns,
+			run_bound_time_name(bound));
 	}
+	note_path_waits(bound, finding_of_class(findings, BOUND_EVENT), PATH_EVENT);
+	note_path_waits(bound, finding_of_class(findings, BOUND_UNEXPLAINED), PATH_UNEXPLAINED);
 }
 
 /* Returns the smallest gain of a finding that is 1 % of the run or more. */
@@ -548,7 +560,9 @@ static void report_larger_classes(struct diagnosis *diagnosis, struct finding *f
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
 		struct finding again = { .rule = findings[i].rule, .diagnosis = diagnosis };
 
-		if (findings[i].state != FINDING_CLEAR || findings[i].impact_ns <= least_ns)
+		if (findings[i].state != FINDING_CLEAR || findings[i].impact_ns <= least_ns ||
+			!diagnose_is_share(
+				findings[i].impact_ns, impact_base(&findings[i]), LIMIT_MINOR))
 			continue;
 		run_rule(diagnosis, &again);
 		if (again.state == FINDING_FOUND)

@@ -58,7 +58,7 @@ struct blocking_call {
 	uint64_t begin_ns, end_ns;
 	uint32_t tid, owner, name;
 	uint32_t stack; /* 0: none */
-	bool copies;    /* it copies, and returns after the copy ended */
+	bool copies;    /* it copies, and waits for the copy, or before it for its stream */
 	bool reads;     /* it reads a value of a tensor (blocking_find_reads) */
 	/* it is the synchronisation that follows a copy, and counts as one call with it */
 	bool of_copy;
@@ -85,6 +85,17 @@ struct long_launch_gap {
 struct first_call_gaps {
 	struct occurrences gaps; /* by the excess of the first call */
 	struct first_call longest[FIRST_CALLS_LISTED];
+};
+
+/* For how long the first operation of a GPU waited after its launch (first_wait.h). */
+struct first_wait_fact {
+	uint64_t ns, at_ns, stream; /* ns 0: none waited */
+	uint32_t node, stack;       /* of its launch */
+};
+
+/* A launch-bound gap or a launch latency, of the longest ones. */
+struct launch_gap {
+	uint64_t at_ns, length_ns;
 };
 
 #define CLOCK_PARTS_MAX 64u
@@ -172,6 +183,9 @@ struct diagnose_facts {
 	char host_call[128];
 	uint64_t waiting_stream;
 	uint32_t waiting_stack; /* call stack of the launch of the work that waited; 0: none */
+	struct launch_gap *launch_gaps;
+	size_t launch_gap_count, launch_gap_room;
+	struct first_wait_fact first_wait; /* the longest of those of all GPUs */
 	/* of event_gaps: by what the work waits for */
 	uint64_t event_ns[GAP_EVENT_COUNT];
 	/* The longest gaps (GAPS_MAX in facts.c), by cause:
@@ -257,6 +271,9 @@ const char *diagnose_count(struct diagnosis *diagnosis, uint64_t count);
 const char *diagnose_plural(struct diagnosis *diagnosis, uint64_t count, const char *what);
 const char *diagnose_share(struct diagnosis *diagnosis, uint64_t part, uint64_t whole);
 const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text);
+/* Returns the name of a node of the call tree. A module whose name is only `*` has its class, too.
+ */
+const char *diagnose_node(struct diagnosis *diagnosis, uint32_t node);
 const char *diagnose_escaped(struct diagnosis *diagnosis, const char *bytes, size_t length);
 /* Formats one of a finding's texts. A text that does not fit is cut. */
 void finding_set_text(char *text, size_t room, const char *format, ...)
@@ -293,6 +310,10 @@ void finding_set_class_place_of(struct diagnosis *diagnosis, struct finding *fin
  * path is not known. */
 void finding_set_gain(struct diagnosis *diagnosis, struct finding *finding, double left,
 	bool (*selects)(const struct path_node *work, void *context), void *context);
+/* Sets what a rule has measured: LIMIT_SHOWN of `whole_ns` or more, and less than its threshold of
+ * `per_mille` thousandths. A finding that is clear shows it. */
+void finding_set_small(struct finding *finding, uint64_t ns, uint64_t per_mille, uint64_t whole_ns,
+	const char *whole_name);
 /* Sets the state FINDING_UNCHECKED. `what` says what the trace lacks. */
 void finding_set_unchecked(struct finding *finding, const char *what);
 
@@ -346,8 +367,10 @@ void diagnose_advise_on_blocked(struct diagnosis *diagnosis, const struct occurr
 bool diagnose_reads_value(const struct diagnosis *diagnosis, uint32_t node);
 /* The rule about calls in which the host is blocked (blocking_rule.c). */
 void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *finding);
-/* Adds GPU work, or a call, to the calls that block their threads. */
-void blocking_add_work(struct diagnosis *diagnosis, const struct activity *work);
+/* Adds GPU work, or a call, to the calls that block their threads. `stream_end_ns`: the end of the
+ * work before it on its stream, or 0. */
+void blocking_add_work(
+	struct diagnosis *diagnosis, const struct activity *work, uint64_t stream_end_ns);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
 /* Finds which of the calls read values of tensors, by their operators and Python frames. */
 void blocking_find_reads(struct diagnosis *diagnosis);

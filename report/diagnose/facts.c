@@ -17,11 +17,11 @@
 
 #define GAPS_MAX 8192u /* the longest gaps are read one by one; all others are shorter */
 
-/* The last GPU operation of a CUDA stream, if it was a device-to-device copy. */
-struct last_copy {
-	uint64_t begin_ns, duration_ns, bytes;
+/* The last GPU operation of a CUDA stream. */
+struct last_work {
+	uint64_t begin_ns, end_ns, duration_ns, bytes;
 	uint32_t owner;
-	bool is_copy;
+	bool is_copy; /* from device to device, in some range */
 };
 
 /* What the name of a call says about it, or-ed. */
@@ -30,7 +30,7 @@ enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_
 struct facts_pass {
 	struct diagnosis *diagnosis;
 	struct stream_table streams;
-	struct last_copy *last; /* by number of the stream in `streams` */
+	struct last_work *last; /* by number of the stream in `streams` */
 	size_t last_room;
 	uint8_t *category; /* by node */
 	/* by string id of the name: enum call_class; 0: not classified yet */
@@ -267,7 +267,7 @@ static void facts_add_copy(struct facts_pass *pass, const struct activity *copy)
 }
 
 static void facts_add_kernel(
-	struct facts_pass *pass, const struct activity *kernel, const struct last_copy *before)
+	struct facts_pass *pass, const struct activity *kernel, const struct last_work *before)
 {
 	struct diagnose_facts *facts = &pass->diagnosis->facts;
 	const struct tree *tree = pass->diagnosis->profile->tree;
@@ -296,18 +296,19 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 {
 	const uint32_t stream_index = stream_table_number(
 		&pass->streams, work->device, work->stream);
-	struct last_copy *last;
+	struct last_work *last;
 
 	ARRAY_GROW(pass->last, pass->last_room, (size_t)stream_index + 1);
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
 	pass->diagnosis->facts.launched += work->has_call;
-	blocking_add_work(pass->diagnosis, work);
+	blocking_add_work(pass->diagnosis, work, last->end_ns);
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
 	if (work->kind == ACTIVITY_KERNEL)
 		facts_add_kernel(pass, work, last);
-	*last = (struct last_copy){ .begin_ns = work->begin_ns,
+	*last = (struct last_work){ .begin_ns = work->begin_ns,
+		.end_ns = max_u64(last->end_ns, work->end_ns),
 		.duration_ns = work->duration_ns,
 		.bytes = work->bytes,
 		.owner = work->owner,
@@ -426,6 +427,10 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 
 	note_longest_gap(diagnosis, row, cause, length);
 	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
+		*ARRAY_ADD(facts->launch_gaps, facts->launch_gap_room,
+			facts->launch_gap_count) = (struct launch_gap){ .at_ns = at,
+			.length_ns = length };
+	if (cause == GAP_LAUNCH || cause == GAP_LATENCY)
 		occurrences_add(length < LIMIT_LONG_GAP_NS ? &facts->launch_short
 				: before                   ? &facts->launch_long_before_steps
 							   : &facts->launch_long,
@@ -457,11 +462,27 @@ static void facts_add_idle_node(
 	facts->launch_idle_of_node[row->node] += idle_ns;
 }
 
+/* Keeps the longest wait of a GPU's first operation. */
+static void note_first_wait(struct diagnose_facts *facts, const struct row *row)
+{
+	const uint64_t ns = computed_row_number(row, "unknown_ns");
+
+	if (ns <= facts->first_wait.ns)
+		return;
+	facts->first_wait = (struct first_wait_fact){ .ns = ns,
+		.at_ns = computed_row_number(row, "start_ns"),
+		.stream = computed_row_number(row, "stream"),
+		.node = row->node,
+		.stack = row->of.computed->launch_stack };
+}
+
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
 	unsigned cause = 0;
 
+	if (computed_row_is(row, "kind", "before"))
+		note_first_wait(facts, row);
 	if (computed_row_is(row, "cause", IDLE_HOST_NAME))
 		cause = GAP_LAUNCH;
 	while (cause < GAP_CAUSE_COUNT && !computed_row_is(row, "cause", IDLE_HOST_NAME) &&
@@ -537,6 +558,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		free(all[i]->of_node);
 	blocking_free(facts);
 	free(facts->long_gaps);
+	free(facts->launch_gaps);
 	free(facts->gemm_copies);
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);

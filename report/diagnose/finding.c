@@ -94,6 +94,19 @@ const char *diagnose_name(struct diagnosis *diagnosis, uint32_t text)
 	return name.length ? diagnose_escaped(diagnosis, name.bytes, name.length) : "(no name)";
 }
 
+const char *diagnose_node(struct diagnosis *diagnosis, uint32_t node)
+{
+	const struct node *of = &diagnosis->profile->tree->nodes[node];
+	const struct string_view name = string_table_get(diagnosis->process->texts, of->name),
+				 class = string_table_get(diagnosis->process->texts, of->class);
+	char text[NAME_COLUMNS];
+
+	if (!of->class || name.length != 1 || name.bytes[0] != '*')
+		return diagnose_name(diagnosis, of->name);
+	SET_TEXT(text, "* (%.*s)", (int)class.length, class.bytes);
+	return diagnose_escaped(diagnosis, text, strlen(text));
+}
+
 void finding_set_text(char *text, size_t room, const char *format, ...)
 {
 	va_list list;
@@ -135,6 +148,17 @@ bool finding_set_class(struct diagnosis *diagnosis, struct finding *finding, enu
 	finding->whole_name = in_steps ? run_bound_time_name(bound) : "the GPU span";
 	finding->upper_bound = true;
 	return true;
+}
+
+void finding_set_small(struct finding *finding, uint64_t ns, uint64_t per_mille, uint64_t whole_ns,
+	const char *whole_name)
+{
+	if (!diagnose_is_share(ns, whole_ns, LIMIT_SHOWN) ||
+		diagnose_is_share(ns, whole_ns, per_mille))
+		return;
+	finding->impact_ns = ns;
+	finding->whole_ns = whole_ns;
+	finding->whole_name = whole_name;
 }
 
 void finding_set_unchecked(struct finding *finding, const char *what)

@@ -38,6 +38,7 @@ struct finding {
 	/* What is at `node`, of what is anywhere, or of the impact if that is more; 0: not known
 	 * (finding_set_place). */
 	uint64_t place_ns, places_ns;
+	bool is_second_place;             /* more than at `node` is at no node */
 	const char *places_name;          /* what places_ns is the time of; NULL: of the impact */
 	uint64_t count;                   /* number of occurrences */
 	uint64_t impact_ns, impact_bytes; /* cost; 0: not known */

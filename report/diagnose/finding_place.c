@@ -33,21 +33,39 @@ static uint32_t common_node(const struct tree *tree, const uint64_t *ns, size_t 
 	return common;
 }
 
+/* Says how much of the time is at no node, if that is more than at any of them: in steps before the
+ * first GPU operation of a GPU and after its last. */
+static void say_elsewhere(struct diagnosis *diagnosis, struct finding *finding, uint64_t placed_ns)
+{
+	const uint64_t elsewhere_ns = finding->places_ns - placed_ns;
+	const size_t used = strlen(finding->sentence);
+
+	finding->is_second_place = elsewhere_ns > finding->place_ns;
+	if (finding->is_second_place)
+		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
+			" The largest part (%s) is in no call path, but before the first GPU "
+			"operation or after the last.",
+			diagnose_share(diagnosis, elsewhere_ns, finding->places_ns));
+}
+
 void finding_set_place(
 	struct diagnosis *diagnosis, struct finding *finding, const uint64_t *ns, size_t room)
 {
 	const struct tree *tree = diagnosis->profile->tree;
-	const size_t used = strlen(finding->sentence);
-	uint64_t below_ns, sum_ns = 0;
+	uint64_t below_ns, sum_ns = room ? ns[0] : 0;
 	uint32_t most = 0, common;
+	size_t used;
 
-	for (uint32_t id = 0; id < room && id < tree->count; id++) {
+	for (uint32_t id = 1; id < room && id < tree->count; id++) {
 		sum_ns += ns[id];
-		most = ns[id] > ns[most] ? id : most;
+		most = !most || ns[id] > ns[most] ? id : most;
 	}
 	finding->places_ns = sum_ns ? max_u64(sum_ns, finding->impact_ns) : 0;
-	finding->node = most;
-	finding->place_ns = room ? ns[most] : 0;
+	finding->node = most && ns[most] ? most : 0;
+	finding->place_ns = finding->node ? ns[most] : 0;
+	if (finding->places_ns)
+		say_elsewhere(diagnosis, finding, sum_ns - ns[0]);
+	used = strlen(finding->sentence);
 	if (run_bound_is_percent(finding->place_ns, sum_ns, 50))
 		return;
 	common = common_node(tree, ns, room, sum_ns, &below_ns);
@@ -55,7 +73,7 @@ void finding_set_place(
 		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
 			" %s of this time is below %s.",
 			diagnose_share(diagnosis, below_ns, finding->places_ns),
-			diagnose_name(diagnosis, tree->nodes[common].name));
+			diagnose_node(diagnosis, common));
 }
 
 void finding_set_class_place(struct diagnosis *diagnosis, struct finding *finding, enum bound class,

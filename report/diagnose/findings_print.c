@@ -4,6 +4,7 @@
  */
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/print/node_words.h"
 #include "report/text/json_writer.h"
 #include "report/base/alloc.h"
 #include "report/text/paragraph.h"
@@ -40,18 +41,6 @@ static void put_finding_text(
 	paragraph_print(&paragraph, head);
 }
 
-static void add_finding_path(
-	struct paragraph *paragraph, const struct row *row, const uint32_t *nodes, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct string_view name = string_table_get(
-			row->process->texts, row->tree->nodes[nodes[i]].name);
-
-		paragraph_add(paragraph, "%s", i ? " / " : "");
-		paragraph_text(paragraph, name.bytes, name.length);
-	}
-}
-
 /* Adds where the user's own code launched the work that a finding is about, if that is recorded. */
 static void add_launch_line(struct paragraph *paragraph, const struct row *row)
 {
@@ -72,14 +61,11 @@ static void add_launch_line(struct paragraph *paragraph, const struct row *row)
 static void put_finding_path(const struct style *style, const struct row *row)
 {
 	struct paragraph paragraph = { .style = style, .indent = 14 };
-	uint32_t nodes[64];
-	const size_t length = row_path(row, nodes, 64);
 	uint64_t at;
 
-	add_finding_path(&paragraph, row, nodes, length < 64 ? length : 64);
-	if (length > 64)
-		paragraph_add(&paragraph, " / ...");
-	if (length && computed_row_real(row, "share") > 0) {
+	if (row->node)
+		paragraph_add_place(&paragraph, row->process, row->node);
+	if (row->node && computed_row_real(row, "share") > 0) {
 		paragraph_add(&paragraph, "; ");
 		finding_add_place_share(&paragraph, row, " of it");
 	}
@@ -117,7 +103,7 @@ void finding_add_cost(struct paragraph *paragraph, const struct row *row)
 		   has_gain = has_time && lower_gain(row, &gain);
 
 	paragraph_add(paragraph, "%s",
-		computed_row_is(row, "bound", "concerned")   ? "a part of "
+		computed_row_is(row, "bound", "concerned")   ? "saves a part of "
 		: has_gain                                   ? "saves at most "
 		: !computed_row_is(row, "bound", "measured") ? "up to "
 							     : "");
@@ -272,16 +258,17 @@ static void put_rules_in_others(const struct style *style, const struct row *row
 
 		if (!computed_row_is(&rows[i], "kind", "clear") || !other.length)
 			continue;
-		paragraph_add(&paragraph, "%s%.*s, in %.*s", paragraph.built.used ? "; " : "",
-			(int)name.length, name.bytes, (int)other.length, other.bytes);
+		paragraph_add(&paragraph, "%s%.*s: its time is in the finding %.*s",
+			paragraph.built.used ? "; " : "", (int)name.length, name.bytes,
+			(int)other.length, other.bytes);
 	}
 	if (paragraph.built.used)
-		paragraph_print(&paragraph, "counted above");
+		paragraph_print(&paragraph, "found above");
 	free(paragraph.built.text);
 }
 
-/* Prints the names of the rules that found nothing in one line: those whose class of the verdict
- * has some time, with that, or the others. */
+/* Prints the names of the rules that found nothing in one line: those that have measured some time,
+ * with that, or the others. */
 static void put_clear_rules(const struct style *style, const struct row *rows, size_t count,
 	bool with_cost, const char *title)
 {
@@ -300,27 +287,62 @@ static void put_clear_rules(const struct style *style, const struct row *rows, s
 			continue;
 		paragraph_add(&paragraph, " ");
 		paragraph_value(&paragraph, UNIT_TIME, cost_ns);
-		paragraph_add(&paragraph, " (%.1f %%)",
-			100 * computed_row_real(&rows[i], "impact_share"));
+		paragraph_add(&paragraph, " (%.1f %%%s)",
+			100 * computed_row_real(&rows[i], "impact_share"),
+			computed_row_is(&rows[i], "impact_of", PATH_TIME_NAME)
+				? " of " PATH_TIME_NAME
+				: "");
 	}
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, title);
 	free(paragraph.built.text);
 }
 
+/* Returns true if the rows are of rules that could not be checked for the same reason. */
+static bool lack_the_same(const struct row *a, const struct row *b)
+{
+	const struct string_view one = computed_row_text(a, "why"),
+				 other = computed_row_text(b, "why");
+
+	return computed_row_is(a, "kind", "not checked") &&
+	       computed_row_is(b, "kind", "not checked") && one.length == other.length &&
+	       !memcmp(one.bytes, other.bytes, one.length);
+}
+
+/* Returns true if an earlier row has the reason of row `index`. */
+static bool is_reason_printed(const struct row *rows, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (lack_the_same(&rows[i], &rows[index]))
+			return true;
+	return false;
+}
+
+static void add_name(struct paragraph *paragraph, const struct row *row, const char *separator)
+{
+	const struct string_view name = row_name(row);
+
+	paragraph_add(paragraph, "%s%.*s", separator, (int)name.length, name.bytes);
+}
+
+/* Prints each reason for which rules could not be checked, with these rules. */
 static void put_unchecked(const struct style *style, const struct row *rows, size_t count)
 {
 	const char *title = "not checked";
 
 	for (size_t i = 0; i < count; i++) {
 		struct paragraph paragraph = { .style = style, .indent = 16 };
-		const struct string_view name = row_name(&rows[i]),
-					 reason = computed_row_text(&rows[i], "why");
+		const struct string_view reason = computed_row_text(&rows[i], "why");
+		const char *separator = ": ";
 
-		if (!computed_row_is(&rows[i], "kind", "not checked"))
+		if (!computed_row_is(&rows[i], "kind", "not checked") || is_reason_printed(rows, i))
 			continue;
-		paragraph_add(&paragraph, "%.*s, because ", (int)name.length, name.bytes);
 		paragraph_text(&paragraph, reason.bytes, reason.length);
+		for (size_t other = i; other < count; other++)
+			if (lack_the_same(&rows[i], &rows[other])) {
+				add_name(&paragraph, &rows[other], separator);
+				separator = ", ";
+			}
 		paragraph_print(&paragraph, title);
 		title = "";
 	}

@@ -135,9 +135,8 @@ static void report_first_calls(
 
 	if (gaps->count)
 		SET_TEXT(finding->sentence,
-			"First calls take much longer than later ones: %s of the %s for which the "
-			"GPU waits for the host %s in first calls, for %s more than later calls "
-			"take.",
+			"First calls take much longer than later ones: %s of the %s in which the "
+			"GPU waits for the host %s in first calls, which take %s longer.",
 			diagnose_count(diagnosis, gaps->count), long_gaps,
 			gaps->count == 1 ? "is" : "are", diagnose_time(diagnosis, gaps->total_ns));
 	else

@@ -3,6 +3,7 @@
  * Rules about what the GPU did.
  */
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/analysis/host_ranges.h"
 #include "report/analysis/tree_categories.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -146,6 +147,18 @@ static struct name_sum *sums_of_ranges(
 	return sums;
 }
 
+/* Returns true for a range of the compiler, whose time the rules on compilation report. */
+static bool is_in_compiler(const struct diagnosis *diagnosis, uint32_t node)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+
+	for (; node; node = tree->nodes[node].parent)
+		if (host_range_kind(string_table_get(diagnosis->process->texts,
+			    tree->nodes[node].name)) == HOST_RANGE_COMPILATION)
+			return true;
+	return false;
+}
+
 /* Without a GPU, the self time of operators and ranges is compared. */
 static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding)
 {
@@ -158,7 +171,8 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		most = sums[name].self_ns > sums[most].self_ns || !most ? name : most;
 	}
 	if (some >= LIMIT_DOMINANT_NAMES &&
-		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT)) {
+		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT) &&
+		!is_in_compiler(diagnosis, sums[most].node)) {
 		finding_set_found(finding, CONFIDENCE_MEDIUM);
 		SET_TEXT(finding->reason, "measured, but it may be waiting: the trace has no "
 					  "record of a GPU or of what it waits for");
@@ -177,6 +191,8 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 			"data), for which sizes, and whether it is needed.");
 		SET_TEXT(finding->view, "table -s cpu_self_ns --top 10");
 		finding_set_impact(finding, sums[most].node, sums[most].calls, sums[most].self_ns);
+		finding->whole_ns = whole;
+		finding->whole_name = "the self time of all threads";
 	}
 	free(sums);
 }
@@ -210,15 +226,14 @@ static uint64_t time_to_save(const struct diagnose_facts *facts, uint32_t *node)
 	return sum;
 }
 
-/* Returns of which kernels the tiny ones are a share: the rule knows those that have a launch of
- * their own in the trace. */
+/* Returns of which kernels the tiny ones are a share: the rule knows those whose launch is in the
+ * trace, and was of one kernel. */
 static const char *counted_kernels(const struct diagnosis *diagnosis)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	return facts->own_launches == facts->kernels
-		       ? "all kernels"
-		       : "the kernels that have a launch of their own in the trace";
+	return facts->own_launches == facts->kernels ? "all kernels"
+						     : "the kernels that were launched one by one";
 }
 
 static bool is_tiny(const struct path_node *work, void *context)
@@ -237,8 +252,10 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 
 	if (tiny->count < LIMIT_TINY_COUNT ||
 		!diagnose_is_share(tiny->count, facts->own_launches, LIMIT_TINY_SHARE) ||
-		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH))
+		!diagnose_is_share(impact, facts->span_ns, LIMIT_WORTH)) {
+		finding_set_small(finding, impact, LIMIT_WORTH, facts->span_ns, "the GPU span");
 		return;
+	}
 	finding_set_found(finding, impact == saved ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->sentence,
 		"%s of %s run for less than %s each, about the cost of a launch.",
@@ -252,10 +269,10 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_time(diagnosis, tiny->total_ns),
 		diagnose_time(diagnosis, calls->total_ns));
 	SET_TEXT(finding->reason,
-		impact == saved ? "measured; the impact is the host's time in these calls, at each "
-				  "call path at most the GPU's idle time before its launches"
-				: "an upper bound: the impact is the time of these kernels, and "
-				  "fused kernels still do their work");
+		impact == saved ? "measured: the host's time in these launches, as far as the GPU "
+				  "is idle before them"
+				: "an upper bound: the time of these kernels, whose work fused "
+				  "kernels still have to do");
 	SET_TEXT(finding->next,
 		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
 		"of many small ones), or launch them together as a CUDA graph.");
@@ -455,6 +472,9 @@ void diagnose_small_grids(struct diagnosis *diagnosis, struct finding *finding)
 		   diagnose_is_share(starved.lost_ns, totals->gpu_sum_ns, LIMIT_STARVED) &&
 		   diagnose_is_share(starved.lost_ns, diagnosis->facts.span_ns, LIMIT_WORTH)) {
 		report_small_grids(diagnosis, finding, &starved);
+	} else {
+		finding_set_small(finding, starved.lost_ns, LIMIT_WORTH, diagnosis->facts.span_ns,
+			"the GPU span");
 	}
 	free(starved.names);
 }

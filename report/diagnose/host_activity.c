@@ -102,9 +102,7 @@ const struct host_place *host_activity_sampled(const struct diagnosis *diagnosis
 
 static const char *place_name(struct diagnosis *diagnosis, const struct host_place *place)
 {
-	return place->node
-		       ? diagnose_name(diagnosis, diagnosis->profile->tree->nodes[place->node].name)
-		       : "no recorded range or call";
+	return place->node ? diagnose_node(diagnosis, place->node) : "no recorded range or call";
 }
 
 /* Appends to a text of a finding. */

@@ -16,8 +16,8 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
 	finding->confidence = CONFIDENCE_HIGH;
-	SET_TEXT(finding->reason, "each gap is split at the call that launched the operation at "
-				  "its end, and attributed to what that thread did before");
+	SET_TEXT(finding->reason, "measured: until the next operation is launched, a gap is "
+				  "attributed to what the thread that launches it does");
 	if (diagnose_is_share(facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_MAX)) {
 		finding->confidence = CONFIDENCE_MEDIUM;
 		SET_TEXT(finding->reason,
@@ -128,13 +128,14 @@ static void list_launch_gaps(
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,
-		"from the first GPU operation to the last: %s%s; of this, %s are launch "
-		"latency%s%s; %s%sthe GPU is busy for %s of %s, with %s of %s on average",
+		"from the first GPU operation to the last: %s%s; launch latency is %s of "
+		"this%s%s; %s%sthe GPU is busy for %s of %s, with %s "
+		"of %s on average",
 		shorter, longer, diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
 		before ? "; gaps before the first step are excluded: " : "",
 		before ? diagnose_time(diagnosis, before) : "",
 		ends ? diagnose_time(diagnosis, ends) : "",
-		ends ? " in steps before the first operation or after the last; " : "",
+		ends ? " at the beginning or the end of steps; " : "",
 		diagnose_time(diagnosis, facts->busy_ns), diagnose_time(diagnosis, facts->span_ns),
 		diagnose_plural(diagnosis, facts->operations, "operation"),
 		diagnose_time(
@@ -151,6 +152,66 @@ static bool is_mostly_long(struct diagnosis *diagnosis, const struct launch_idle
 		diagnose_is_share(run_bound_ns(bound, BOUND_LAUNCH), bound->whole_ns, LIMIT_WORTH))
 		return bound->ns[BOUND_HOST] > bound->ns[BOUND_LAUNCH];
 	return idle->longer->total_ns > idle->short_ns;
+}
+
+/* A wait after which the GPU has run dry takes this long or more; for so long afterwards, gaps are
+ * those of filling it again. */
+#define DRAINING_NS LIMIT_HELD_NS
+#define REFILL_NS 2000000u
+
+/* Returns the idle time of launch-bound gaps just after a call returns. */
+static uint64_t refill_ns(const struct diagnose_facts *facts, const struct blocking_call *call)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < facts->launch_gap_count; i++) {
+		const struct launch_gap *gap = &facts->launch_gaps[i];
+
+		if (gap->at_ns + gap->length_ns >= call->end_ns &&
+			gap->at_ns < call->end_ns + REFILL_NS)
+			ns += gap->length_ns;
+	}
+	return ns;
+}
+
+/* More such waits recur. */
+#define DRAINING_MAX 256u
+
+/* Returns the wait after which more than half of the idle time is. `idle_ns`: all of it. NULL:
+ * there is none, or it takes several. */
+static const struct blocking_call *only_refill(const struct diagnose_facts *facts, uint64_t idle_ns)
+{
+	unsigned examined = 0;
+
+	for (size_t i = 0; i < facts->blocking_count; i++) {
+		const struct blocking_call *call = &facts->blocking[i];
+
+		if (call->copies || call->end_ns - call->begin_ns < DRAINING_NS)
+			continue;
+		if (++examined > DRAINING_MAX)
+			return NULL;
+		if (refill_ns(facts, call) > idle_ns / 2)
+			return call;
+	}
+	return NULL;
+}
+
+/* Sets the advice where most of the idle time follows one wait: CUDA graphs are for gaps that
+ * recur. */
+static bool advise_on_refill(
+	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
+{
+	const struct blocking_call *call = only_refill(&diagnosis->facts, idle->ns);
+
+	if (!call)
+		return false;
+	SET_TEXT(finding->next,
+		"Remove one wait: %s of this idle time follow the call of %s that returns at %s. "
+		"By then the GPU has no work left, and the host has to get ahead of it again. This "
+		"happens once, so CUDA graphs would gain little.",
+		diagnose_time(diagnosis, refill_ns(&diagnosis->facts, call)),
+		diagnose_name(diagnosis, call->name), diagnose_time(diagnosis, call->end_ns));
+	return true;
 }
 
 static void advise_on_launches(struct diagnosis *diagnosis, struct finding *finding)
@@ -189,7 +250,7 @@ static void advise_on_host(struct diagnosis *diagnosis, struct finding *finding)
 			 "and compare the ranks: time in MPI may be waiting for a late one."
 		       : "",
 		finding->node && node->kind != NODE_UNATTRIBUTED
-			? " The call path shown launched the work that ended most of this idle "
+			? " The call path below `where` launched the work after most of this idle "
 			  "time."
 			: "");
 }
@@ -247,7 +308,7 @@ static void report_late_host(struct diagnosis *diagnosis, struct finding *findin
 	if (is_long) {
 		host_activity_explain(diagnosis, finding);
 		advise_on_host(diagnosis, finding);
-	} else {
+	} else if (!advise_on_refill(diagnosis, finding, idle)) {
 		advise_on_launches(diagnosis, finding);
 	}
 	finding_trust_idle(diagnosis, finding);
@@ -275,6 +336,66 @@ void diagnose_host_bound(struct diagnosis *diagnosis, struct finding *finding)
 		report_late_host(diagnosis, finding, &idle, true);
 }
 
+/* Returns the outermost operator around a node, or the node itself. */
+static uint32_t outer_operator(const struct tree *tree, uint32_t node)
+{
+	uint32_t found = node;
+
+	for (; node; node = tree->nodes[node].parent)
+		found = tree->nodes[node].kind == NODE_OP ? node : found;
+	return found;
+}
+
+#define WAITERS_LISTED 3u
+
+/* Sums the idle time behind waits in what the finding's cost is of, the steps or the GPU span, by
+ * the name of the outermost operator. The caller frees the result. */
+static uint64_t *idle_of_waiters(
+	struct diagnosis *diagnosis, const struct finding *finding, size_t *names)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const struct occurrences *gaps = &diagnosis->facts.sync_gaps;
+	const bool of_steps = finding->whole_ns == bound->whole_ns && bound->node_ns[BOUND_SYNC];
+	const size_t room = of_steps ? bound->nodes : gaps->room;
+	uint64_t *ns = NULL;
+
+	*names = 0;
+	for (uint32_t id = 1; id < room && id < tree->count; id++) {
+		const uint32_t name = tree->nodes[outer_operator(tree, id)].name;
+
+		ARRAY_GROW(ns, *names, (size_t)name + 1);
+		ns[name] += of_steps ? bound->node_ns[BOUND_SYNC][id] : gaps->of_node[id].total_ns;
+	}
+	return ns;
+}
+
+#define WAITERS_LISTED 3u
+
+/* Adds which operators the waits are in, if they are in several: a small one may be unexpected, as
+ * the wait of Tensor.item(). */
+static void list_waiters(struct diagnosis *diagnosis, struct finding *finding)
+{
+	size_t names;
+	uint64_t *ns = idle_of_waiters(diagnosis, finding, &names);
+
+	for (unsigned n = 0; n < WAITERS_LISTED; n++) {
+		const size_t used = strlen(finding->evidence);
+		uint32_t most = 0;
+
+		for (uint32_t name = 1; name < names; name++)
+			most = ns[name] > ns[most] ? name : most;
+		if (!names || !diagnose_is_share(ns[most], finding->impact_ns, LIMIT_MINOR) ||
+			(!n && run_bound_is_percent(ns[most], finding->impact_ns, 99)))
+			break;
+		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+			"%s%s %s", n ? ", " : "; it is idle after waits in ",
+			diagnose_name(diagnosis, most), diagnose_time(diagnosis, ns[most]));
+		ns[most] = 0;
+	}
+	free(ns);
+}
+
 void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
@@ -292,13 +413,15 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding_set_class_place_of(diagnosis, finding, BOUND_SYNC, &facts->sync_gaps);
 	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->evidence,
-		"%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
+		"%s%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
 		"them",
+		finding->impact_ns != idle ? "in the whole trace " : "",
 		diagnose_time(diagnosis, idle),
 		diagnose_count(diagnosis, facts->cause_gaps[GAP_SYNC]),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_SYNC]),
 		*facts->blocked_by ? facts->blocked_by : "unnamed call",
 		diagnose_count(diagnosis, waits->count), diagnose_time(diagnosis, waits->total_ns));
+	list_waiters(diagnosis, finding);
 	diagnose_advise_on_waits(diagnosis, finding);
 	finding_trust_idle(diagnosis, finding);
 	SET_TEXT(finding->view, "idle");
@@ -512,6 +635,35 @@ static bool are_for_events(const struct diagnosis *diagnosis)
 	       diagnosis->facts.waiting_gaps.total_ns / 2;
 }
 
+/* Notes that the first operation waited long after its launch. That is before the GPU span, and the
+ * GPU may have worked meanwhile, so it is no idle time that could be gained. */
+static void note_first_wait(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct first_wait_fact *wait = &diagnosis->facts.first_wait;
+
+	if (!diagnose_is_share(wait->ns, diagnosis->facts.run_ns, LIMIT_WORTH))
+		return;
+	finding->state = FINDING_NOTE;
+	finding->confidence = CONFIDENCE_LOW;
+	finding->node = wait->node;
+	finding->stack = wait->stack;
+	finding->count = 1;
+	SET_TEXT(finding->sentence,
+		"The first GPU operation began %s after its launch, most likely because the GPU "
+		"had work from before the trace began.",
+		diagnose_time(diagnosis, wait->ns));
+	SET_TEXT(finding->evidence,
+		"launched at %s on stream %llu, begun at %s; the wait is %s of the run, and before "
+		"the GPU span: no share of that has it",
+		diagnose_time(diagnosis, wait->at_ns), (unsigned long long)wait->stream,
+		diagnose_time(diagnosis, wait->at_ns + wait->ns),
+		diagnose_share(diagnosis, wait->ns, diagnosis->facts.run_ns));
+	SET_TEXT(finding->reason, "the trace does not show what the GPU did before");
+	SET_TEXT(finding->next,
+		"Begin the recording earlier, or synchronise before it begins, to see whether the "
+		"GPU works or is idle in that time.");
+}
+
 void diagnose_event_wait(struct diagnosis *diagnosis, struct finding *finding)
 {
 	SET_TEXT(finding->view, "idle");
@@ -536,4 +688,6 @@ void diagnose_unexplained_wait(struct diagnosis *diagnosis, struct finding *find
 		report_concurrent_process(diagnosis, finding, other, much);
 	else if (much)
 		report_held_work(diagnosis, finding);
+	else
+		note_first_wait(diagnosis, finding);
 }

@@ -12,6 +12,7 @@
 		"of the GPU's span, or of the time looked at: less than 2 % is not worth an "      \
 		"engineer's day")                                                                  \
 	X(MINOR, 10, "of the run: a finding that costs less than 1 % never comes first")           \
+	X(SHOWN, 1, "of the time looked at: less is shown as 0.0 %")                               \
 	X(LITTLE, 5,                                                                               \
 		"of the time looked at: problems with a one-line fix are reported from a lower "   \
 		"share")                                                                           \

@@ -189,5 +189,8 @@ void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding)
 		 diagnose_is_share(products.total_ns, whole, LIMIT_FP32) &&
 		 diagnose_is_share(products.gain_ns, diagnosis->facts.span_ns, LIMIT_WORTH))
 		report_products(diagnosis, finding, &products);
+	else
+		finding_set_small(finding, products.gain_ns, LIMIT_WORTH, diagnosis->facts.span_ns,
+			"the GPU span");
 	free(products.name_ns);
 }

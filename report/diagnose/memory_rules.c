@@ -144,8 +144,7 @@ static void explain_growth(
 	}
 	if (leak->scalar)
 		SET_TEXT(scalar, "; one scalar a step keeps it: %s",
-			diagnose_name(diagnosis,
-				diagnosis->profile->tree->nodes[leak->scalar->node].name));
+			diagnose_node(diagnosis, leak->scalar->node));
 	predict_end(diagnosis, leak, end, sizeof end);
 	SET_TEXT(finding->evidence,
 		"%s of %s left %s; %s of what steps left there is held at the end%s%s%s%s",
@@ -336,8 +335,7 @@ static void name_oom_holder(
 		return;
 	diagnose_python_lines(diagnosis, top.site->stack, lines, sizeof lines);
 	finding_set_text(text, room, "; most of it was allocated by %s: %s%s",
-		diagnose_name(diagnosis, diagnosis->profile->tree->nodes[top.node].name),
-		diagnose_bytes(diagnosis, top.bytes), lines);
+		diagnose_node(diagnosis, top.node), diagnose_bytes(diagnosis, top.bytes), lines);
 }
 
 /* Puts the cause before the evidence and its remedy in place of the general one. */

@@ -79,6 +79,20 @@ static void account(struct bound_pass *pass, struct bound_device *device, uint64
 	device->since_ns = max_u64(device->since_ns, at_ns);
 }
 
+/* Adds the time of an operation in the examined steps. */
+static void add_gpu_time(struct bound_pass *pass, const struct activity *work)
+{
+	const struct steps *steps = pass->process->steps;
+	const uint64_t ns = pass->idle.steps
+				    ? step_idle_counted(&pass->idle, work->begin_ns, work->end_ns)
+				    : 0;
+	const bool own = work->has_call && work->step != ACTIVITY_NO_STEP &&
+			 steps->steps[work->step].kind == STEP_USUAL;
+
+	pass->result->gpu_ns += ns;
+	pass->result->gpu_of_others_ns += own || !ns ? 0 : ns;
+}
+
 static void begin_work(
 	void *context, const struct activity *work, uint64_t at_ns, struct sweep_mark *mark)
 {
@@ -94,6 +108,7 @@ static void begin_work(
 		device->begun = true;
 	}
 	account(pass, device, at_ns);
+	add_gpu_time(pass, work);
 	device->running[class]++;
 	if (class == BOUND_COMMUNICATION)
 		*ARRAY_ADD(device->communicating, device->communicating_room,
@@ -174,6 +189,12 @@ static void account_idle(
 	}
 	result->ns[BOUND_HOST] = pass->idle.long_ns;
 	result->ns[BOUND_LAUNCH] -= pass->idle.long_ns;
+	result->launch_parts = (struct launch_parts){
+		.launch_ns = pass->idle.ns[GAP_LAUNCH] - pass->idle.long_launch_ns,
+		.host_ns = pass->idle.long_launch_ns,
+		.latency_ns = pass->idle.ns[GAP_LATENCY],
+		.ends_ns = pass->idle.ends_ns[GAP_LAUNCH],
+	};
 	result->long_gaps = pass->idle.long_gaps;
 	result->longest_gap_ns = pass->idle.longest_ns;
 }

@@ -71,6 +71,9 @@ enum bound {
 };
 #define BOUND_CLASSES BOUND_NOTHING /* classes of time; the later ones are verdicts only */
 
+/* What path_ns is the time of, for text. */
+#define PATH_TIME_NAME "the critical path"
+
 struct run_bound {
 	uint64_t ns[BOUND_CLASSES]; /* by class; their sum is whole_ns */
 	/* Of that, time in steps before the first GPU operation of a GPU and after the last. That
@@ -85,6 +88,13 @@ struct run_bound {
 	 * is in BOUND_LAUNCH, too. NULL: the class has none. */
 	uint64_t *node_ns[BOUND_CLASSES];
 	uint32_t nodes;
+	/* GPU time in the examined steps, and of that what was launched in no such step: work of
+	 * the step before, for which the first one may wait. 0 without steps. */
+	uint64_t gpu_ns, gpu_of_others_ns;
+	/* The classes launch and host together, as the view `idle` divides them. */
+	struct launch_parts {
+		uint64_t launch_ns, host_ns, latency_ns, ends_ns;
+	} launch_parts;
 	/* intervals of the class host: their number, and the longest */
 	uint64_t long_gaps, longest_gap_ns;
 	enum bound bound;

@@ -258,7 +258,7 @@ static void list_startup(struct startup *startup, struct finding *text)
 		if (!diagnose_is_share(rest[i]->ns, startup->first_ns, STARTUP_PART_MIN))
 			continue;
 		add_part(startup, text, before,
-			i                 ? "CUDA calls outside of ranges"
+			i                 ? "CUDA calls in no range"
 			: startup->listed ? "other ranges"
 					  : "ranges",
 			rest[i]);

@@ -225,13 +225,14 @@ void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *fi
 		finding->example_ns = distributions->gpu.worst_outliers[0].at_ns;
 	}
 	SET_TEXT(finding->sentence,
-		"%s takes different times for the same launch at the same node: median %s, 95th "
-		"percentile %s, maximum %s.",
+		"%s takes different times for the same launch at the same call path: median %s, "
+		"95th percentile %s, maximum %s.",
 		diagnose_name(diagnosis, node->name),
 		diagnose_time(diagnosis, duration_percentile(node, 500)),
 		diagnose_time(diagnosis, duration_percentile(node, 950)),
 		diagnose_time(diagnosis, node->max_ns));
-	SET_TEXT(finding->evidence, "%s instances, %s in total, %s excess over the median",
+	SET_TEXT(finding->evidence,
+		"%s instances, %s in total, %s more than if each took the median",
 		diagnose_count(diagnosis, node->gpu->self_calls),
 		diagnose_time(diagnosis, node->gpu->self_ns),
 		diagnose_time(diagnosis, variable->excess_ns));

@@ -101,15 +101,16 @@ void diagnose_pinned_segments(struct diagnosis *diagnosis, struct finding *findi
 		return;
 	finding_set_found(finding, CONFIDENCE_HIGH);
 	SET_TEXT(finding->reason, "measured: the map of segments at the end");
-	SET_TEXT(finding->sentence, "%s of %s are free, but kept by %s of tensors that live long.",
+	SET_TEXT(finding->sentence,
+		"%s of %s are free but cannot be returned: %s of long-lived tensors keep them.",
 		diagnose_bytes(diagnosis, kept->bytes),
 		diagnose_plural(diagnosis, kept->count, "segment"),
 		diagnose_bytes(diagnosis, kept->holding));
 	diagnose_python_lines(diagnosis, kept->stack, lines, sizeof lines);
 	SET_TEXT(finding->evidence,
-		"at the end %s are reserved; the tensors in these segments were allocated after "
-		"the segments, and for a quarter of the run nothing else filled half of one; %s of "
-		"%s are kept by the path below%s",
+		"%s are reserved at the end; these tensors were put into segments that existed, "
+		"and for a quarter of the run nothing else filled half of one; %s of %s are kept "
+		"by the path below%s",
 		diagnose_bytes(diagnosis, waste->end->figures.reserved),
 		diagnose_bytes(diagnosis, kept->path_bytes), diagnose_bytes(diagnosis, kept->bytes),
 		lines);
@@ -176,9 +177,8 @@ void diagnose_idle_cache(struct diagnosis *diagnosis, struct finding *finding)
 		diagnose_plural(diagnosis, idle->count, "empty segment"));
 	diagnose_python_lines(diagnosis, idle->stack, lines, sizeof lines);
 	if (idle->range)
-		SET_TEXT(range, "all were allocated in %s; ",
-			diagnose_name(
-				diagnosis, diagnosis->profile->tree->nodes[idle->range].name));
+		SET_TEXT(
+			range, "all were allocated in %s; ", diagnose_node(diagnosis, idle->range));
 	SET_TEXT(finding->evidence,
 		"%s of the %s reserved at the end; %sthe path below allocated %s of them in %s%s",
 		diagnose_share(diagnosis, idle->bytes, waste->end->figures.reserved),

@@ -441,6 +441,50 @@ static void add_metric_base(struct share_bases *bases, const struct row *row)
 			UNIT_TIME, whole);
 }
 
+static bool has_value(const struct text_table *table, const struct column *column)
+{
+	char text[CELL_TEXT_BYTES];
+
+	for (size_t i = 0; i < table->rows->count; i++)
+		if (cell_text(text, table->style, column, &table->rows->rows[i], table->rows))
+			return true;
+	return false;
+}
+
+/* Adds the titles of the view's own columns that have values. */
+static void add_filled_columns(
+	struct paragraph *line, const struct text_table *table, const char *keys)
+{
+	const char *separator = "";
+	const struct column *column;
+
+	while ((column = column_next(&keys)))
+		if (has_value(table, column)) {
+			paragraph_add(line, "%s%s", separator, title_of(table, column));
+			separator = ", ";
+		}
+}
+
+/* Says which requested columns have a value in no row, and which columns of the view have some. */
+static void put_empty_columns(
+	const struct text_table *table, const struct report *report, const struct style *style)
+{
+	const struct view *view = report->options->view;
+	struct paragraph line = { .style = style };
+
+	for (size_t i = 0; report->options->columns && i < table->count; i++)
+		if (!has_value(table, table->shown[i].column))
+			paragraph_add(&line, "%s%s", line.built.used ? ", " : "in ",
+				title_of(table, table->shown[i].column));
+	if (!line.built.used)
+		return;
+	paragraph_add(&line, ": %s has ", view->name);
+	add_filled_columns(&line, table, view->text);
+	if (!strcmp(view->name, "steps"))
+		paragraph_add(&line, "; table --by step has the CPU and GPU time of each step");
+	paragraph_print(&line, "no value");
+}
+
 /* Says what the percentages of nodes and launch configurations are fractions of. Views with
  * percentages of their own say it in their titles. */
 static void put_share_bases(
@@ -506,6 +550,7 @@ void print_table(const struct report *report, const struct rows *rows, enum layo
 	free(last);
 	if (layout == LAYOUT_TABLE)
 		put_share_bases(&table, report, style);
+	put_empty_columns(&table, report, style);
 }
 
 static void put_how_to_read(const struct report *report, const struct style *style)

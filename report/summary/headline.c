@@ -137,7 +137,7 @@ static bool contains_module(const struct tree *tree, uint32_t root)
 	return false;
 }
 
-/* Appends the path of a node. Of an optimizer that calls the model in a closure (LBFGS, Lightning)
+/* Appends the place of a node. Of an optimizer that calls the model in a closure (LBFGS, Lightning)
  * most work may be the model's, so that is said, with the parts of its GPU time if `gpu`. */
 static void add_path_with_closure(
 	struct paragraph *paragraph, const struct process *process, uint32_t node_id, bool gpu)
@@ -149,7 +149,7 @@ static void add_path_with_closure(
 	const struct node *node = &process->profile->tree->nodes[node_id];
 	const char *separator = ": ";
 
-	paragraph_add_path(paragraph, process, node_id);
+	paragraph_add_in_place(paragraph, process, node_id);
 	if (node->kind != NODE_OPTIMIZER || !contains_module(process->profile->tree, node_id))
 		return;
 	paragraph_add(paragraph, ", which calls the model in a closure");
@@ -361,7 +361,7 @@ static void add_self_times(struct paragraph *paragraph, const struct process *pr
 		paragraph_add(paragraph, n ? ", " : "");
 		paragraph_percent(paragraph, self_ns[most], whole);
 		paragraph_add(paragraph, n ? " " : " is ");
-		paragraph_add_path(paragraph, process, most);
+		paragraph_add_in_place(paragraph, process, most);
 		self_ns[most] = 0;
 	}
 	free(counts);

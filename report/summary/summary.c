@@ -211,14 +211,17 @@ static void add_finding_place(struct paragraph *paragraph, const struct row *row
 	const struct node *node = &row->process->profile->tree->nodes[row->node];
 	const bool outside = node->kind == NODE_UNATTRIBUTED && is_at_next_launch(row);
 
-	paragraph_add(paragraph, outside ? " After most of it" : " The largest part");
+	paragraph_add(paragraph, outside ? " After most of it"
+				 : row->of.computed->is_second_place
+					 ? " Of the call paths, the largest part"
+					 : " The largest part");
 	if (computed_row_real(row, "share") > 0) {
 		paragraph_add(paragraph, " (");
 		finding_add_place_share(paragraph, row, "");
 		paragraph_add(paragraph, ")");
 	}
 	paragraph_add(paragraph, outside ? " the next operation is launched " : " is ");
-	paragraph_add_path(paragraph, row->process, row->node);
+	paragraph_add_in_place(paragraph, row->process, row->node);
 	paragraph_add(paragraph, ".");
 }
 
@@ -256,6 +259,23 @@ static bool is_shown_finding(const struct row *row)
 		       100 * computed_row_real(row, "impact_share") >= FINDING_MIN_PERCENT);
 }
 
+/* Adds the evidence of the verdict without the critical path, which `diagnose` has. */
+static void add_shares(struct paragraph *paragraph, const struct row *row)
+{
+	static const char mark[] = "; critical path: ";
+	const struct string_view text = computed_row_text(row, "evidence");
+	const char *path = memmem(text.bytes, text.length, mark, sizeof mark - 1), *end;
+
+	if (!path) {
+		paragraph_text(paragraph, text.bytes, text.length);
+		return;
+	}
+	end = memchr(path + 1, ';', text.length - (size_t)(path + 1 - text.bytes));
+	paragraph_text(paragraph, text.bytes, (size_t)(path - text.bytes));
+	if (end)
+		paragraph_text(paragraph, end, text.length - (size_t)(end - text.bytes));
+}
+
 static void put_bound(const struct style *style, const struct row *row)
 {
 	struct paragraph paragraph = { .style = style };
@@ -265,12 +285,29 @@ static void put_bound(const struct style *style, const struct row *row)
 	add_row_text(&paragraph, row, "confidence");
 	paragraph_add(&paragraph, ")");
 	paragraph_print(&paragraph, "verdict");
-	add_row_text(&paragraph, row, "evidence");
+	add_shares(&paragraph, row);
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, "");
 	add_row_text(&paragraph, row, "next");
 	if (paragraph.built.used)
 		paragraph_print(&paragraph, "");
+}
+
+/* Prints the verdict on a run without GPU work: compilation, or else where its CPU time went. */
+static void put_cpu_verdict(
+	const struct process *process, const struct rows *rows, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+	const struct row *finding = verdict_add_compilation(&paragraph, process, rows);
+
+	if (!finding) {
+		headline_put_time(process, style);
+		return;
+	}
+	paragraph_add(&paragraph, " (confidence: high)");
+	paragraph_print(&paragraph, "verdict");
+	add_row_text(&paragraph, finding, "next");
+	paragraph_print(&paragraph, "");
 }
 
 /* What the first screen keeps of the verdict. */
@@ -302,7 +339,8 @@ static void put_left_findings(const struct style *style, unsigned shown, unsigne
 
 	if (shown >= found)
 		return;
-	paragraph_add(&paragraph, "%u of %u findings shown: diagnose", shown, found);
+	paragraph_add(
+		&paragraph, "%u of %u findings are shown; see them all: diagnose", shown, found);
 	paragraph_print(&paragraph, "");
 }
 
@@ -335,7 +373,7 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 						 !waits_for_host(row_name(&rows.rows[i]));
 		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
-		headline_put_time(only.all, style);
+		put_cpu_verdict(only.all, &rows, style);
 	/* The first finding on memory is shown whatever time others cost. */
 	for (size_t i = 0; i < rows.count && (shown < FINDINGS || !of_memory); i++)
 		if (is_shown_finding(&rows.rows[i]) &&
@@ -408,18 +446,16 @@ static void put_outlier(
 	const struct instance *outlier = find_outlier(process, root, root->value);
 	struct paragraph paragraph = { .style = style };
 	const struct node *node;
-	struct string_view name;
 	char times[FORMAT_NUMBER_BYTES];
 
 	if (!outlier)
 		return;
 	node = node_of(process, outlier);
-	name = string_table_get(process->texts, node->name);
 	format_real(times, outlier->value / mean_value(process, node), 1);
 	paragraph_add(&paragraph, "one of ");
 	paragraph_value(&paragraph, UNIT_COUNT, node->calls);
 	paragraph_add(&paragraph, " instances of `");
-	paragraph_name(&paragraph, name.bytes, name.length);
+	paragraph_add_node(&paragraph, process, (uint32_t)(node - process->profile->tree->nodes));
 	paragraph_add(&paragraph, "` has ");
 	paragraph_value(&paragraph, UNIT_TIME, (uint64_t)outlier->value);
 	paragraph_add(&paragraph, " of %s, %s times their mean: pperf-report critical",
@@ -594,6 +630,8 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	memory_summary_put_oom(process, style);
 	verdict = put_diagnosis(report, style);
 	memory_growth_put(&report->processes->all[0], style);
+	put_summary_next(report, process, &verdict, style);
+	output_char(style->out, '\n');
 	headline_put_where(process, style, verdict.has_classes);
 	memory_summary_put_levels(process, style);
 	put_program(process, style);
@@ -604,8 +642,6 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	coverage_put_losses(process, style);
 	if (verdict.is_of_gpu_work || process->metric != METRIC_GPU)
 		put_summary_critical(report, style);
-	output_char(style->out, '\n');
-	put_summary_next(report, process, &verdict, style);
 	output_char(style->out, '\n');
 	summary_tree_put(report, tree_lines(style->out), style);
 }

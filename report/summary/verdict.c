@@ -3,6 +3,7 @@
 #include "report/analysis/step_stats.h"
 #include "report/base/alloc.h"
 #include "report/diagnose/diagnose.h"
+#include "report/diagnose/run_bound.h"
 #include "report/print/print_json.h"
 #include "report/summary/headline.h"
 #include "report/summary/steps_sentence.h"
@@ -61,6 +62,56 @@ static void add_bound(struct run_verdict *verdict, const struct row *row)
 	verdict->command = copy_row_text(row, "command");
 }
 
+/* Returns the row of the finding of a rule; NULL: it found nothing. */
+static const struct row *finding_of_rule(const struct rows *rows, const char *rule)
+{
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct string_view name = row_name(&rows->rows[i]);
+
+		if (computed_row_is(&rows->rows[i], "kind", "finding") &&
+			name.length == strlen(rule) && !memcmp(name.bytes, rule, name.length))
+			return &rows->rows[i];
+	}
+	return NULL;
+}
+
+const struct row *verdict_add_compilation(
+	struct paragraph *paragraph, const struct process *process, const struct rows *rows)
+{
+	const struct row *first = finding_of_rule(rows, "compilation"),
+			 *again = finding_of_rule(rows, "recompilation");
+	const uint64_t first_ns = first ? computed_row_number(first, "impact_ns") : 0,
+		       again_ns = again ? computed_row_number(again, "impact_ns") : 0;
+
+	if (!run_bound_is_percent(first_ns + again_ns, process->wall_ns, BOUND_SHARE_MIN))
+		return NULL;
+	paragraph_add(paragraph, "The run is bound by compilation: torch.compile takes ");
+	paragraph_value(paragraph, UNIT_TIME, first_ns + again_ns);
+	paragraph_add(paragraph, " of ");
+	paragraph_value(paragraph, UNIT_TIME, process->wall_ns);
+	paragraph_add(paragraph, " (");
+	paragraph_percent(paragraph, first_ns + again_ns, process->wall_ns);
+	paragraph_add(paragraph, ")");
+	if (again_ns) {
+		paragraph_add(paragraph, ", of which it compiles again for ");
+		paragraph_value(paragraph, UNIT_TIME, again_ns);
+	}
+	paragraph_add(paragraph, ".");
+	return again_ns > first_ns ? again : first;
+}
+
+/* Sets the verdict of a run without GPU work: compilation, or else where its CPU time went. */
+static void add_cpu_verdict(struct run_verdict *verdict, const struct rows *rows)
+{
+	const struct style style = { .ascii = true, .whole_names = true };
+	struct paragraph paragraph = { .style = &style };
+
+	if (!verdict_add_compilation(&paragraph, verdict->process, rows))
+		add_headline(verdict, VERDICT_BOUND, HEADLINE_CPU);
+	else
+		verdict->sentences[VERDICT_BOUND] = paragraph.built.text;
+}
+
 struct run_verdict *run_verdict_read(const struct options *options,
 	const struct processes *processes, struct process *process, struct rows *rows)
 {
@@ -77,7 +128,7 @@ struct run_verdict *run_verdict_read(const struct options *options,
 		if (computed_row_is(&rows->rows[i], "kind", "verdict"))
 			add_bound(verdict, &rows->rows[i]);
 	if (!verdict->bound && !totals->gpu_sum_ns && !totals->reserved_peak)
-		add_headline(verdict, VERDICT_BOUND, HEADLINE_CPU);
+		add_cpu_verdict(verdict, rows);
 	add_headline(verdict, VERDICT_GPU_TIME, HEADLINE_GPU);
 	add_headline(verdict, VERDICT_MEMORY, HEADLINE_MEMORY);
 	add_evidence_lines(verdict);

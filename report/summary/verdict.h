@@ -8,6 +8,7 @@
 
 #include "report/table/view.h"
 #include "report/text/json_writer.h"
+#include "report/text/paragraph.h"
 
 /* What a sentence is about. */
 #define VERDICT_TOPICS(X)                                                                         \
@@ -56,6 +57,12 @@ struct run_verdict {
 struct run_verdict *run_verdict_read(const struct options *options,
 	const struct processes *processes, struct process *process, struct rows *rows);
 void run_verdict_free(struct run_verdict *verdict); /* NULL is allowed */
+
+/* Appends that compilation is what took the time of a run without GPU work, from the rows of
+ * `diagnose`. Returns the row of the larger finding about it; NULL, and appends nothing: it took
+ * less than BOUND_SHARE_MIN of the run. */
+const struct row *verdict_add_compilation(
+	struct paragraph *paragraph, const struct process *process, const struct rows *rows);
 
 /* Writes the verdict as an object. */
 void run_verdict_write_json(struct json_writer *json, const struct run_verdict *verdict);

@@ -386,8 +386,9 @@
 		"smallest slack of its calls and GPU work; synchronising calls have none")         \
 	X("slack_p50_ns", "slack p50", TIME, computed, "median slack")                             \
 	X("gain_ns", "gain", TIME, computed,                                                       \
-		"time saved at most if its GPU work took no time; of all kernels that compute, "   \
-		"and of the 16 rows with most of it on the path")                                  \
+		"time saved at most if its GPU work and its CUDA calls took no time; of the "      \
+		"whole "                                                                           \
+		"path, of each kind of GPU work, and of the 16 rows with most of it on the path")  \
 	X("waits", "waits", COUNT, computed, "calls in which the host waits")                      \
 	X("waits_unknown", "waits unknown", COUNT, computed,                                       \
 		"calls in which the host waits for work that is not known")                        \

@@ -36,6 +36,8 @@ struct computed_row {
 	 * the GPU operation that came next */
 	uint32_t last_call, next_operation;
 	uint32_t launch_stack; /* call stack of a launch that the row is about; 0: none */
+	/* findings: more of their time than at their node is at no node */
+	bool is_second_place;
 };
 
 /* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the

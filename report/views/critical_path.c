@@ -291,22 +291,34 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 	}
 }
 
-static bool computes_in_steps(const struct path_node *node, void *context)
-{
-	const struct step_idle *steps = context;
+/* The GPU work of a kind of time. PATH_KIND_COUNT: all GPU work, and all calls. */
+struct work_of_kind {
+	enum path_kind kind;
+	const struct step_idle *steps; /* only what overlaps these steps; NULL: all */
+};
 
-	return path_node_computes(node, NULL) &&
-	       step_idle_counted(steps, node->begin_ns, node->end_ns);
+static bool is_of_kind(const struct path_node *node, void *context)
+{
+	const struct work_of_kind *wanted = context;
+
+	return node->counts &&
+	       (wanted->kind == PATH_KIND_COUNT ||
+		       (path_is_work(node) && path_kind_of_work(node) == wanted->kind)) &&
+	       (!wanted->steps || step_idle_counted(wanted->steps, node->begin_ns, node->end_ns));
 }
 
-/* Sets by how much the run gets shorter if all kernels that compute, or those in the steady-state
- * steps, take no time: the verdict has that figure. */
-static void set_gain_of_kernels(
-	struct critical_path *critical, struct computed_row *computed, bool in_steps)
+/* Sets by how much the run gets shorter if all GPU work of a kind, or that in the steady-state
+ * steps, takes no time: of kernels the verdict has that figure. No row of a part of that work has
+ * more. Other kinds have none. */
+static void set_gain_of_kind(struct critical_path *critical, struct computed_row *computed,
+	enum path_kind kind, bool in_steps)
 {
-	computed_row_set_unsigned(computed, "gain_ns",
-		critical_path_graph_gain(critical->path, 0,
-			in_steps ? computes_in_steps : path_node_computes, &critical->counted));
+	struct work_of_kind wanted = { .kind = kind,
+		.steps = in_steps ? &critical->counted : NULL };
+
+	if (kind <= PATH_MEMSET || kind == PATH_KIND_COUNT)
+		computed_row_set_unsigned(computed, "gain_ns",
+			critical_path_graph_gain(critical->path, 0, is_of_kind, &wanted));
 }
 
 static void find_work(struct critical_path *critical)
@@ -388,6 +400,7 @@ static void add_total_row(
 
 	computed_row_format_name(computed, "critical path");
 	set_time_cells(computed, &critical->all, critical->all.total_ns);
+	set_gain_of_kind(critical, computed, PATH_KIND_COUNT, false);
 	computed_row_set_unsigned(computed, "waits", counts->waits);
 	computed_row_set_unsigned(computed, "waits_unknown", counts->waits_unknown);
 	computed_row_set_unsigned(computed, "stream_waits", counts->stream_waits);
@@ -401,8 +414,7 @@ static void add_total_row(
 		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
-		if (kind == PATH_KERNEL)
-			set_gain_of_kernels(critical, computed, false);
+		set_gain_of_kind(critical, computed, (enum path_kind)kind, false);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -434,8 +446,7 @@ static void add_steady_rows(
 		computed = computed_row_new(critical->process, 0, "steady part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->steady_kinds[kind], critical->steady.total_ns);
-		if (kind == PATH_KERNEL)
-			set_gain_of_kernels(critical, computed, steps);
+		set_gain_of_kind(critical, computed, (enum path_kind)kind, steps);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);

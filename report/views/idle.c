@@ -9,6 +9,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
+#include "report/analysis/first_wait.h"
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
@@ -24,6 +25,8 @@
 /* What the host did in launch-bound parts of STEP_IDLE_LONG_NS or more is read in a pass of its
  * own, if they are one in LONG_GAPS_SHARE of the idle time. */
 #define LONG_GAPS_SHARE 20u
+
+#define NEGLIGIBLE_NS 1000u /* text leaves out shorter gaps */
 
 struct gap_sum {
 	uint64_t count, total_ns, longest_ns;
@@ -59,6 +62,8 @@ struct idle_report {
 	bool is_text;
 	struct step_idle steps;
 	struct host_in_gaps *host;
+	struct first_wait first_waits[TIMELINE_DEVICES];
+	size_t first_wait_count;
 };
 
 /* Returns true if `a` is longer than `b`, or equally long and earlier. */
@@ -184,6 +189,24 @@ static struct computed_row *gap_row(const struct idle_report *idle, uint32_t nod
 	return computed;
 }
 
+/* Returns true if a share is printed as 0.0 %. */
+static bool is_no_share(uint64_t ns, uint64_t whole_ns)
+{
+	return whole_ns && (long double)ns * 2000 < (long double)whole_ns;
+}
+
+/* Returns true if text leaves out idle time: it would be printed as 0.0 % of all idle time, and so
+ * of all time, or is below --min-percent and shorter than NEGLIGIBLE_NS. */
+static bool is_negligible(
+	const struct options *options, const struct idle_report *idle, uint64_t ns)
+{
+	const double percent = idle->is_text ? view_min_percent(options) : 0;
+
+	return percent > 0 &&
+	       (is_no_share(ns, idle->total_ns) ||
+		       (ns < NEGLIGIBLE_NS && (double)ns * 100 < (double)idle->total_ns * percent));
+}
+
 static void add_cause_rows(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device, unsigned cause, uint32_t parent)
 {
@@ -197,6 +220,10 @@ static void add_cause_rows(const struct options *options, struct idle_report *id
 	for (uint32_t node = 0; node < owners->room; node++) {
 		if (!owners->of[node].count)
 			continue;
+		if (is_negligible(options, idle, owners->of[node].total_ns)) {
+			rows->hidden_by_percent++;
+			continue;
+		}
 		computed = gap_row(idle, node, "place", device->device, &owners->of[node]);
 		computed_row_set_string(computed, "cause", idle_cause_name(cause));
 		computed_row_add(rows, computed, own);
@@ -244,6 +271,31 @@ static void add_unknown_row(struct idle_report *idle, struct rows *rows, uint32_
 	computed_row_add(rows, computed, parent);
 }
 
+/* Adds a row of the time for which the first operation of the device waited after its launch. It is
+ * before the span of the device, so it has no part in the gaps. */
+static void add_first_wait_row(
+	struct idle_report *idle, struct rows *rows, uint32_t device, uint32_t parent)
+{
+	for (size_t i = 0; i < idle->first_wait_count; i++) {
+		const struct first_wait *wait = &idle->first_waits[i];
+		struct computed_row *computed;
+
+		if (wait->work.device != device)
+			continue;
+		computed = computed_row_new(idle->process, wait->work.owner, "before");
+		computed_row_format_name(
+			computed, "before the first operation, after its launch (busy or idle)");
+		computed->launch_stack = wait->work.stack;
+		computed_row_set_unsigned(computed, "device", device);
+		computed_row_set_unsigned(
+			computed, "unknown_ns", wait->work.begin_ns - wait->begin_ns);
+		computed_row_set_unsigned(computed, "start_ns", wait->begin_ns);
+		computed_row_set_unsigned(computed, "thread", wait->work.tid);
+		computed_row_set_unsigned(computed, "stream", wait->work.stream);
+		computed_row_add(rows, computed, parent);
+	}
+}
+
 static void add_idle_device(const struct options *options, struct idle_report *idle,
 	struct rows *rows, const struct idle_device *device)
 {
@@ -265,6 +317,8 @@ static void add_idle_device(const struct options *options, struct idle_report *i
 	}
 	if (unknown_ns && options->depth > 1)
 		add_unknown_row(idle, rows, device->device, unknown_ns, parent);
+	if (options->depth > 1)
+		add_first_wait_row(idle, rows, device->device, parent);
 }
 
 /* Adds a row of the sums in steps. `gaps` 0: their number is not counted. */
@@ -482,6 +536,19 @@ static struct computed_row *long_gap_row(const struct idle_report *idle, const s
 	return computed;
 }
 
+/* Returns true if text has no row for a gap. The longest one has a row, and so has each that the
+ * user requested. */
+static bool is_gap_left_out(
+	const struct options *options, const struct idle_report *idle, size_t number)
+{
+	const uint64_t ns = idle->longest[number].length_ns;
+
+	return number && !options->top &&
+	       (is_negligible(options, idle, ns) ||
+		       (idle->is_text && view_min_percent(options) > 0 &&
+			       is_no_share(ns, span_of_devices(idle))));
+}
+
 static void add_longest_gaps(
 	const struct options *options, struct idle_report *idle, struct rows *rows)
 {
@@ -489,7 +556,10 @@ static void add_longest_gaps(
 
 	qsort(idle->longest, idle->long_count, sizeof *idle->longest, longest_first);
 	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++)
-		computed_row_add(rows, long_gap_row(idle, &idle->longest[i]), parent);
+		if (is_gap_left_out(options, idle, i))
+			rows->hidden_by_percent++;
+		else
+			computed_row_add(rows, long_gap_row(idle, &idle->longest[i]), parent);
 }
 
 static void idle_report_free(struct idle_report *idle)
@@ -519,6 +589,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	idle->steps = step_idle_begin(process);
 	idle->host = host_in_gaps_new(process);
 	find_devices(idle);
+	idle->first_wait_count = first_waits_find(process, idle->activities, idle->first_waits);
 	idle_parts_visit(process, idle->activities, add_idle_part, idle);
 	qsort(idle->devices, idle->device_count, sizeof *idle->devices, compare_u32);
 	for (size_t i = 0; i < idle->device_count; i++)

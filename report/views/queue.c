@@ -142,12 +142,15 @@ static void add_work_events(
 	add_queue_event(queue, stream_index, WORK_ENDED, work->end_ns);
 }
 
-/* Splits the gap that `work` ended on its stream. */
+/* Splits the gap that `work` ended on its stream. The first operation of a stream ends a gap that
+ * began with its launch. */
 static void add_stream_gap(struct stream_queue *stream, const struct activity *work)
 {
-	const uint64_t begin_ns = stream->covered_ns,
-		       launch_ns = max_u64(begin_ns, min_u64(work->call_begin_ns, work->begin_ns));
-	const bool has_gap = stream->begun && work->begin_ns > begin_ns;
+	const uint64_t asked_ns = min_u64(work->call_begin_ns, work->begin_ns),
+		       begin_ns = stream->begun ? stream->covered_ns
+						: max_u64(stream->covered_ns, asked_ns),
+		       launch_ns = max_u64(begin_ns, asked_ns);
+	const bool has_gap = (stream->begun || work->has_call) && work->begin_ns > begin_ns;
 	const bool in_graph = work->nodes_unknown && work->correlation == stream->last &&
 			      work->begin_ns - begin_ns > START_MAX_NS;
 
@@ -175,14 +178,21 @@ static void add_device_idle(void *context, const struct idle_part *part)
 		idle->before_launch_ns += part->length_ns;
 }
 
+static uint32_t stream_index_of(
+	struct queue_report *queue, uint32_t device, const struct activity *work)
+{
+	const uint32_t index = stream_table_number(&queue->stream_table, device, work->stream);
+
+	ARRAY_GROW(queue->streams, queue->stream_room, (size_t)index + 1);
+	return index;
+}
+
 static void add_queued_work(
 	struct queue_report *queue, const struct activity *work, const struct delay_parts *parts)
 {
 	struct device_queue *device = device_queue_of(queue, work->device);
-	const uint32_t stream_index = stream_table_number(
-		&queue->stream_table, device->device, work->stream);
+	const uint32_t stream_index = stream_index_of(queue, device->device, work);
 
-	ARRAY_GROW(queue->streams, queue->stream_room, (size_t)stream_index + 1);
 	ARRAY_GROW(queue->nodes, queue->node_room, (size_t)work->owner + 1);
 	ARRAY_GROW(queue->kernels, queue->kernel_room, (size_t)work->name + 1);
 	if (!has_delay(&queue->streams[stream_index], work))
@@ -232,6 +242,17 @@ static void apply_event(struct backlog *backlog, const struct queue_event *event
 	}
 }
 
+/* Notes work that is not selected: what is selected may have waited for it, so that time is no gap
+ * of its stream. */
+static void note_other_work(struct queue_report *queue, const struct activity *work)
+{
+	const uint32_t index = stream_index_of(queue, work->device, work);
+	struct stream_queue *stream = &queue->streams[index];
+
+	if (!stream->begun)
+		stream->covered_ns = max_u64(stream->covered_ns, work->end_ns);
+}
+
 static void read_activity(struct queue_report *queue, const struct activity *one)
 {
 	struct delay_parts parts = { .stream_ns = 0 };
@@ -244,6 +265,8 @@ static void read_activity(struct queue_report *queue, const struct activity *one
 		parts = delay_splitter_add_work(queue->splitter, one);
 	if (one->counts)
 		add_queued_work(queue, one, &parts);
+	else if (one->timed)
+		note_other_work(queue, one);
 }
 
 static void read_queue(struct queue_report *queue)
@@ -329,7 +352,7 @@ static void add_device_queue(const struct options *options, struct process *proc
 	for (uint32_t i = 0; i < queue->stream_table.count; i++) {
 		const struct device_stream *stream = &queue->stream_table.entries[i];
 
-		if (stream->device != device->device)
+		if (stream->device != device->device || !queue->streams[i].delay.operations)
 			continue;
 		computed = stream_queue_row(process, queue, stream, &queue->streams[i]);
 		computed_row_add(rows, computed, parent);

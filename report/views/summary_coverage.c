@@ -140,6 +140,12 @@ static void add_pair(struct paragraph *paragraph, const char *what, uint64_t see
 static void add_methods(struct paragraph *paragraph, const struct process *process)
 {
 	const struct profile_totals *totals = &process->profile->totals;
+	static const char *const how_placed[METHOD_COUNT] = {
+		[METHOD_CORRELATION] = "its range is known",
+		[METHOD_ENCLOSURE] = "the file names its range",
+		[METHOD_GRAPH_LEVEL] = "only the range that launched its graph is known",
+		[METHOD_GRAPH_NODE] = "its range is known",
+	};
 	const char *before = "; GPU time ";
 	bool others = false;
 
@@ -152,11 +158,10 @@ static void add_methods(struct paragraph *paragraph, const struct process *proce
 		before = ", ";
 		paragraph_value(paragraph, UNIT_TIME, totals->method_ns[method]);
 		if (method == METHOD_NONE)
-			paragraph_add(paragraph, " to no range");
+			paragraph_add(paragraph, " unattributed");
 		else
-			paragraph_add(paragraph, " by %s (confidence: %s)",
-				method_name((enum method)method),
-				method_confidence((enum method)method));
+			paragraph_add(paragraph, " by %s (%s)", method_name((enum method)method),
+				how_placed[method]);
 	}
 }
 

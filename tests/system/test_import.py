@@ -290,7 +290,7 @@ def collectives_have_the_size_that_pytorch_describes(folder):
     assert got["bytes"] == 2 * (1000000 + 1000000 + 2000000), got
     assert abs(got["message_bytes_per_s"] - 8e6 / 1.3e-3) < 2 and abs(got["bus_bytes_per_s"] - 8e6 / 1.3e-3 * 2 * 3 / 4) < 2, got
     finding = next(row for row in view("diagnose", path)["rows"] if row["name"] == "exposed-communication")
-    assert "one of 2.00 MB took 1.00 ms (2.00 GB/s), the fastest equal one 100.00 \N{MICRO SIGN}s: nearly all of it was waiting for other ranks" in finding["evidence"], finding
+    assert "a message of 2.00 MB takes 1.00 ms, the fastest of that size 100.00 \N{MICRO SIGN}s: the rest is a wait for other ranks" in finding["evidence"], finding
     for wrong in ({"dtype": "Unheard"}, {"dtype": "BFloat16", "In msg nelems": 2**63}, {"dtype": "Float\"", "In msg nelems": 1}):
         events = comms(0, 1, 1000000, 100)
         events[1]["args"] = {**events[1]["args"], **wrong}

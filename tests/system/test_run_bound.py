@@ -81,7 +81,7 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
         if row["name"] not in ("compute", "memory bandwidth"):
             continue
         # one lever: the host's part where that is longest, otherwise the largest kernels
-        assert ("Begin with the " if "of the critical path is the host's" in row["finding"] else "The largest kernels") in row["next"], row
+        assert ("Begin with the " if "limited by the host" in row["finding"] else "The largest kernels") in row["next"], row
         for name, percent in re.findall(r"(?:time: |, )(\S+) ([0-9.]+) %", row["evidence"].split("of all GPU time")[1].split(";")[0]):
             categories = {one["name"]: one["gpu_total_ns"] for one in rows("categories", trace)["rows"] if one["parent"] is None}
             assert abs(100 * categories[name] / rows("categories", trace)["totals"]["gpu_sum_ns"] - float(percent)) <= 0.06, (trace, name, percent)
@@ -89,7 +89,7 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
         if parts["critical path"] < 1.01 * rows("diagnose", trace)["totals"]["gpu_busy_ns"] / 0.85 and "steady-state" in row["evidence"]:
             host = 100 * (parts.get("host", 0) + parts.get("calls", 0)) / parts["critical path"]
             said = float(re.search(r"critical path: host ([0-9.]+) %", row["evidence"]).group(1))
-            assert abs(host - said) < 1.5 and ("of the critical path is the host's" in row["finding"]) == (said >= 50), (trace, host, row)
+            assert abs(host - said) < 1.5 and ("limited by the host" in row["finding"]) == (said >= 50), (trace, host, row)
             checked += 1
     assert checked, "no trace has steps that are nearly all of it"
 
@@ -97,10 +97,10 @@ def a_verdict_about_kernels_agrees_with_other_views(folder):
 @case
 def a_verdict_about_the_host_has_both_bounds(folder):
     """Without idle time: that of the view `idle`; with faster kernels: what the view `critical-path` has as the gain of kernels and as waits without a known reason."""
-    said = {trace: re.search(r"Without idle time of the GPU the run would be at most ([0-9.]+) % shorter(?:, with faster kernels (?:at most|by less than) ([0-9.]+) %)?\.", verdict(trace).get("finding") or "") for trace, _ in traces()}
+    said = {trace: re.search(r"Removing all idle time of the GPU saves at most ([0-9.]+) % of the run(?:, faster kernels (?:at most|less than) ([0-9.]+) %)?\.", verdict(trace).get("finding") or "") for trace, _ in traces()}
     assert sum(map(bool, said.values())) >= 2, said
     for trace, match in said.items():
-        assert bool(match) == ("The host is what takes longest" in (verdict(trace).get("finding") or "")), (trace, verdict(trace))
+        assert bool(match) == ("The run is limited by the host" in (verdict(trace).get("finding") or "")), (trace, verdict(trace))
         if not match:
             continue
         idle, = [row for row in rows("idle", trace)["rows"] if row["kind"] == "steps"]
@@ -116,7 +116,7 @@ def a_verdict_about_the_host_has_both_bounds(folder):
 @case
 def the_critical_path_of_the_verdict_is_in_the_view(folder):
     for trace, _ in traces():
-        said = re.search(r"critical path: host ([0-9.]+) %, GPU work ([0-9.]+) %", verdict(trace).get("evidence") or "")
+        said = re.search(r"critical path: host ([0-9.]+) %(?: \([^)]*\))?, GPU work ([0-9.]+) %", verdict(trace).get("evidence") or "")
         path = rows("critical-path", trace)["rows"]
         of = [row for row in path if row.get("kind") == "steady"] or [row for row in path if row.get("kind") == "path"]
         if said:
@@ -130,7 +130,7 @@ def what_the_host_has_of_the_critical_path_is_divided(folder):
     divided = 0
     for trace, _ in traces():
         evidence = verdict(trace).get("evidence") or ""
-        host, parts = re.search(r"critical path: host ([0-9.]+) %", evidence), re.search(r"the host's part, also while the GPU works: ([^;]*)", evidence)
+        host, parts = re.search(r"critical path: host ([0-9.]+) %", evidence), re.search(r"critical path: host [0-9.]+ % \(([^)]*)\)", evidence)
         if parts:
             divided += 1
             assert abs(sum(map(float, re.findall(r"([0-9.]+) %", parts[1]))) - float(host[1])) <= 0.21, (trace, evidence)
@@ -140,7 +140,10 @@ def what_the_host_has_of_the_critical_path_is_divided(folder):
     assert "copy calls 0.1 %), compute 8.1 %; critical path: host 66.0 %, GPU work 34.0 %" in [text for name, text in evidence.items() if "saxpy" in name][0], evidence
     assert "data loading 35.4 %, CUDA calls 8.4 %" in [text for name, text in evidence.items() if "resnet50_num_workers_0" in name][0], evidence
     # kernels of an embedding, which fill the GPU, leave no room for the work behind cudaStreamWaitEvent: that time is theirs
-    assert "critical path: host 70.0 %, GPU work 26.6 %; the host's part" in [text for name, text in evidence.items() if "~control~" in name][0], evidence
+    assert "critical path: host 70.0 % (CUDA calls 12.4 %, other host time 57.6 %), GPU work 26.6 %" in [text for name, text in evidence.items() if "~control~" in name][0], evidence
+
+
+CLASS_RULES = ("launch-bound", "host-bound", "exposed-communication", "data-loading", "compilation", "steady-allocation", "synchronisation", "event-wait", "unexplained-wait")
 
 
 @case
@@ -149,7 +152,8 @@ def no_finding_is_above_a_larger_loss_that_is_hidden(folder):
         all = rows("diagnose", trace)["rows"]
         shown = [row for row in all if row["kind"] == "finding" and row.get("impact_share") and row["name"] != "profiler-cost"]
         least = min([row.get("gain_ns", row["impact_ns"]) for row in shown if row.get("gain_share", row["impact_share"]) >= 0.01], default=1 << 64)
-        hidden = [(row["name"], row["impact_ns"]) for row in all if row["kind"] == "clear" and (row.get("impact_ns") or 0) > least]
+        # what a rule without a class measured is no loss yet, and in waits of the path the GPU may work
+        hidden = [(row["name"], row["impact_ns"]) for row in all if row["kind"] == "clear" and row["name"] in CLASS_RULES and row.get("impact_of") != "the critical path" and (row.get("impact_ns") or 0) > least]
         assert not hidden, (trace, least, hidden)
 
 
@@ -164,11 +168,18 @@ def a_finding_that_gains_nothing_is_named_only(folder):
 
 
 @case
+def work_of_the_step_before_is_told(folder):
+    trace, = [trace for trace, _ in traces() if "Qwen_Qwen1.5" in trace.name]
+    # by hand: the step opens with a cudaDeviceSynchronize of 14.10 ms on 509 kernels that were launched before the trace
+    assert "of 43.27 ms of GPU time in the step, 13.48 ms (31.1 %) were launched earlier" in verdict(trace)["evidence"], verdict(trace)
+
+
+@case
 def time_before_an_operation_of_unknown_launch_is_unknown(folder):
     """The first 64 operations of this trace were launched before it began."""
     trace, = [trace for trace, _ in traces() if "dlrm_worker1" in trace.name]
     evidence, classes = verdict(trace)["evidence"], {row["name"]: row["impact_ns"] for row in rows("diagnose", trace)["rows"] if row["kind"] == "class"}
-    assert "launch-bound 31.2 %" in evidence and "unknown 5.7 %" in evidence, evidence
+    assert "launch-bound or host-bound 31.2 % (launch-bound 24.9 %, launch latency 5.7 %, before the first operation or after the last 0.6 %)" in evidence and "unknown 5.7 %" in evidence, evidence
     idle = {row["name"]: row["gap_ns"] for row in rows("idle", trace)["rows"] if row["kind"] == "class"}
     assert idle["unknown"] == classes["unknown"] == 1127000 and idle["launch-bound or host-bound"] == classes["launch"], (idle, classes)
 
@@ -226,7 +237,7 @@ def a_recorded_python_stack_is_used_and_is_a_cost(folder):
 
 @case
 def screens_have_no_private_words(folder):
-    words = re.compile(r"lead is lost|hardly anything is gained|other code|launch or host|\bconcern|outside the GPU span|less GPU work|starve|of which the host has 0\.0|waiting [0-9.]+ %|not[ -]started|\bqueued [0-9]")
+    words = re.compile(r"sized collective|counted above|of their own in the trace|(?<!saves) a part of [0-9]|what takes longest|lead is lost|hardly anything is gained|other code|launch or host|\bconcern|outside the GPU span|less GPU work|starve|of which the host has 0\.0|waiting [0-9.]+ %|not[ -]started|\bqueued [0-9]")
     for trace, _ in traces():
         for view in "", "diagnose", "idle", "critical-path":
             screen = subprocess.run([REPORT, *view.split(), trace, "--width", "400"], capture_output=True, text=True, env=environment(), timeout=120).stdout
@@ -253,7 +264,7 @@ def the_first_screen_fits_a_screen(folder):
             command = [REPORT, trace.name, "--width", str(width)]
             screen = subprocess.run(command, cwd=trace.parent, capture_output=True, text=True, env=environment(), timeout=120).stdout
             assert screen.count("\n") <= most, (trace, width, screen)
-            assert screen.split("\nnext ")[1].count(trace.name) == 1, (trace, width, screen)
+            assert screen.split("\nnext ")[1].split("\n\n")[0].count(trace.name) == 1, (trace, width, screen)
 
 
 main()

@@ -75,6 +75,16 @@ def the_queue_splits_gaps_where_idle_does(views):
         assert least <= figure <= least + by_cause.get("copy calls", 0), (views.trace, causes, least, figure, by_cause)
 
 
+def the_queue_names_the_stream_that_waited(views):
+    """The stream whose wait a finding names has that wait after a launch in the view `queue`, which a verdict about waits names."""
+    for row in views.rows("diagnose", "finding"):
+        said = re.search(r"the longest ([0-9.]+) (ms|s), at [^,]*, on stream ([0-9]+)", row.get("evidence") or "")
+        if said:
+            longest_ns = float(said[1]) * {"ms": 1e6, "s": 1e9}[said[2]]
+            waited = [stream["queue_asked_ns"] for stream in views.rows("queue", "stream", stream=int(said[3]))]
+            assert waited and max(waited) >= 0.999 * longest_ns, (views.trace, row["evidence"], waited)
+
+
 def gpu_time_is_the_same_by_every_key(views):
     whole = views.totals["gpu_sum_ns"]
     views.same("roots", sum(row.get("gpu_total_ns") or 0 for row in views.rows("tree", depth=0)), whole)
@@ -123,6 +133,19 @@ def the_critical_path_is_within_the_run(views):
         assert len(streams) > 1 or sum(row["path_wait_ns"] for row in rows) <= sum(idle) + outside, (views.trace, rows)
 
 
+def a_part_gains_no_more_than_the_whole(views):
+    """What the run gains without all kernels is no less than what it gains without one of them."""
+    whole = {row["name"]: row["gain_ns"] for row in views.rows("critical-path", "part") if row.get("gain_ns") is not None}
+    communication = {row["id"] for row in views.rows("categories", "category", name="communication")}
+    communicates = {row["name"] for row in views.all["categories"]["rows"] if row.get("parent") in communication}
+    for row in views.rows("critical-path", "work"):
+        part = "communication" if row["name"] in communicates else "memsets" if row["name"].startswith("memset") else "copies" if row["name"].startswith("memcpy") else "kernels"
+        assert (row.get("gain_ns") or 0) <= whole.get(part, 0), (views.trace, part, row, whole)
+    for total in views.rows("critical-path", "path") if len(views.capture["processes"]) == 1 else ():
+        for row in views.rows("critical-path", "part", "place", "work"):
+            assert (row.get("gain_ns") or 0) <= total["gain_ns"] <= total["path_ns"], (views.trace, row, total)
+
+
 def findings_on_idle_time_are_idle_time(views):
     """A finding about a class of the verdict has its time in the steps, or that of the view `idle` in the GPU span."""
     causes = {"synchronisation": ("synchronisation",), "launch-bound": ("launch-bound", "host-bound", "launch latency"),
@@ -159,6 +182,11 @@ def idle_shows_the_figures_of_findings(views):
         assert not parts or sum(parts) == row["gap_ns"], (views.trace, row, parts)
     if not views.rows("diagnose", "class") or len(views.capture["processes"]) > 1:
         return
+    said = re.search(r"launch-bound or host-bound ([0-9.]+) % \(([^)]*)\)", (views.rows("diagnose", "verdict") or [{}])[0].get("evidence") or "")
+    base = views.sum("diagnose", "impact_ns", "class")
+    for row in views.rows("idle", "class", name="launch-bound or host-bound") if said else ():
+        shown = {"%s %.1f %%" % (part["name"], 100 * part["gap_ns"] / base) for part in rows if part.get("kind") == "part" and part["parent"] == row["id"]}
+        assert said[1] == "%.1f" % (100 * row["gap_ns"] / base) and set(said[2].split(", ")) <= shown, (views.trace, said[0], row, shown)
     for name, classes in {"launch-bound or host-bound": ("launch", "host"), "gap between kernels": ("kernel gaps",), "data loading": ("data loading",),
         "compilation": ("compilation",), "allocation": ("allocation",), "synchronisation": ("synchronisation",)}.items():
         views.same(("figure of", name), views.sum("idle", "gap_ns", "class", name=name), sum(views.sum("diagnose", "impact_ns", "class", name=one) for one in classes))
@@ -207,9 +235,9 @@ def a_comparison_is_the_mirror_of_its_reverse(pair):
 
 
 CHECKS = (totals_are_equal_in_all_views, busy_idle_and_unknown_are_the_span, causes_are_the_idle_time, the_queue_splits_gaps_where_idle_does,
-    a_latency_is_divided_by_what_the_work_waited_for,
+    a_latency_is_divided_by_what_the_work_waited_for, the_queue_names_the_stream_that_waited,
     gpu_time_is_the_same_by_every_key, busy_time_is_a_union_everywhere, the_critical_path_is_within_the_run, findings_on_idle_time_are_idle_time, verdict_without_steps_is_idle_time,
-    idle_shows_the_figures_of_findings, steps_have_the_idle_time_of_the_view_idle,
+    a_part_gains_no_more_than_the_whole, idle_shows_the_figures_of_findings, steps_have_the_idle_time_of_the_view_idle,
     no_share_exceeds_the_whole)
 
 

@@ -52,6 +52,35 @@ def the_cost_of_recording_is_measured_and_leaves_no_event(folder):
     assert "%d ns an event, as measured at the program's end" % cost in screen, screen
 
 
+# Prints the least time of the thread in one of 300 steps, which other programs on the machine hardly change.
+TINY = textwrap.dedent("""
+    import time, torch
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU()) for _ in range(10)])
+    optimizer, x, took = torch.optim.AdamW(model.parameters()), torch.randn(4, 16), []
+    for _ in range(300):
+        begin = time.thread_time_ns()
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        took.append(time.thread_time_ns() - begin)
+    print(min(took))
+""")
+
+
+@case
+def the_cost_that_is_told_is_what_a_step_takes_longer(folder):
+    """The measured overhead and the estimate together, for each step, against the time that the least step takes longer."""
+    plain, under = [], []
+    for _ in range(3): # in turns
+        plain.append(int(run(folder, sys.executable, "-c", TINY, check=0, timeout=300).stdout))
+        under.append(int(traced(folder, sys.executable, "-c", TINY, timeout=300).stdout))
+    added = 300 * (min(under) - min(plain))
+    rows = info(folder / "trace.bin")["rows"][0]
+    told = rows["recorded"] * int(rows["meta"]["cost.event_ns"])
+    assert added > 0 and told / 3 < added < told * 3, (added, told, plain, under)
+
+
 @case
 def what_is_not_known_of_CPU_tensors_is_said(folder):
     traced(folder, sys.executable, "-c", "import torch\nx = torch.ones(4) + 1", timeout=300)

@@ -13,7 +13,7 @@ MB = 1 << 20
 SITUATIONS = {
     "leak": ("memory-growth", "each step leaves 2.10 MB allocated", "10 of 10 late steps left 2.10 MB"),
     "fragmentation": ("memory-fragmentation", "no gap was larger than 45.09 MB", "0 B of them in empty segments"),
-    "pinned_segment": ("pinned-segments", "of 4 segments are free, but kept by 12.58 MB of tensors", "kept by the path below"),
+    "pinned_segment": ("pinned-segments", "of 4 segments are free but cannot be returned: 12.58 MB of long-lived tensors keep them", "kept by the path below"),
     "dynamic_shapes": ("dynamic-shapes", "because their sizes change", "64 different sizes"),
     "library_workspace": ("memory-outside-pytorch", "209.72 MB of device memory are allocated past PyTorch's allocator", "in 1 allocation"),
     "optimizer_twice": ("optimizer-state-twice", "held twice: 268.57 MB", "134.28 MB in 16 tensors"),
@@ -95,7 +95,7 @@ def the_story_that_pperf_was_written_for(folder):
     assert [row["name"] for row in found][:2] == ["out-of-memory", "memory-fragmentation"], [row["name"] for row in found]
     assert "A request of 104.86 MB failed although 355.17 MB were free inside segments: no gap was larger than 14.68 MB" in found[1]["finding"], found[1]
     kept = next(row for row in found if row["name"] == "pinned-segments")
-    assert "337.64 MB of 23 segments are free, but kept by 48.23 MB" in kept["finding"] and "q-gate" in kept["path"], kept
+    assert "337.64 MB of 23 segments are free but cannot be returned: 48.23 MB" in kept["finding"] and "q-gate" in kept["path"], kept
     first = " ".join(report(trace).stdout.decode().split())
     assert first.startswith("OOM out of memory on GPU 0 after ") and "104.86 MB requested in `slam / bundle adjustment" in first and "memory-fragmentation, 355.17 MB" in first, first
 

@@ -481,6 +481,20 @@ static uint32_t copy_that_ended(const struct edge_builder *builder, const struct
 		       : PATH_NONE;
 }
 
+/* The copy of `call` that began in it and still runs, if it was late: with pageable memory, the
+ * call cannot feed the copy before the stream is free. */
+static uint32_t copy_that_began(const struct edge_builder *builder, const struct path_node *call)
+{
+	const struct path_node *copy = call->kind == ACTIVITY_COPY_CALL && call->after != PATH_NONE
+					       ? path_node(builder->path, call->after)
+					       : NULL;
+
+	return copy && !copy->over && !copy->is_pinned &&
+			       copy->begin_ns - call->begin_ns > START_MAX_NS
+		       ? call->after
+		       : PATH_NONE;
+}
+
 /* The work that the call waited for. May end work, so call it before making edges to the end of
  * `call`. */
 static uint32_t awaited_work(struct edge_builder *builder, const struct edge_thread *thread,
@@ -524,6 +538,8 @@ static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thr
 	work = awaited_work(builder, thread, call);
 	if (work != PATH_NONE)
 		add_edge_from(builder, 2 * work + 1);
+	else if (copy_that_began(builder, call) != PATH_NONE)
+		add_edge_from(builder, 2 * call->after);
 	if (waits && call->sync == TRACE_SYNC_CONTEXT)
 		add_device_edge(builder, call, work);
 	if (waits)

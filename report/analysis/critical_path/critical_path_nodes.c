@@ -26,7 +26,8 @@ static struct path_node *add_path_node(struct critical_path_graph *path, const s
 		.kind = one->kind,
 		.sync = one->sync,
 		.counts = one->counts,
-		.copies_on_device = activity_copies_on_device(one) };
+		.copies_on_device = activity_copies_on_device(one),
+		.is_pinned = activity_host_memory(one) == TRACE_MEMORY_PINNED };
 	return node;
 }
 

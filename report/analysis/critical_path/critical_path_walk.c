@@ -74,7 +74,7 @@ static struct edge_group group_from(const struct critical_path_graph *path, size
 	return group_of(path, edges + begin, end - begin);
 }
 
-static enum path_kind kind_of_work(const struct path_node *work)
+enum path_kind path_kind_of_work(const struct path_node *work)
 {
 	return work->communicates              ? PATH_COMMUNICATION
 	       : work->kind == ACTIVITY_KERNEL ? PATH_KERNEL
@@ -91,11 +91,14 @@ static enum path_kind kind_between(
 	*whose = to / 2;
 	if (path_is_work(node)) {
 		if (to & 1)
-			return kind_of_work(node);
+			return path_kind_of_work(node);
 		return path_is_work(before) ? PATH_HANDOVER : PATH_LAUNCH;
 	}
-	if (to & 1)
-		return path_is_work(before) || node->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
+	if (to & 1) {
+		const bool waited = (from & 1) && path_is_work(before);
+
+		return waited || node->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
+	}
 	if (from & 1)
 		return PATH_HOST;
 	*whose = from / 2;
@@ -192,7 +195,7 @@ static void append_start(
 
 	if (other.end_ns > other.begin_ns) {
 		append_segment(path, other.begin_ns, to_ns, work->after,
-			kind_of_work(path_node(path, work->after)));
+			path_kind_of_work(path_node(path, work->after)));
 		append_segment(path, from_ns, other.begin_ns, to / 2, kind);
 		return;
 	}

@@ -16,8 +16,9 @@
  *                    that: between the thread that calls backward and autograd's threads after
  *                    any call of the other, between others if that made 16 calls meanwhile.
  *   end of a call    Its begin. If it waits: the end of the work that it waited for. For a copy
- *                    that ended in its own call: that end. For cudaFree: the last work that ended
- *                    in it.
+ *                    that ended in its own call: that end. For a copy that began late in its own
+ *                    call, not from or to pinned memory: that begin, for which the call waited.
+ *                    For cudaFree: the last work that ended in it.
  *   begin of work    The begin of the call that launched it. The end of the work that ended last
  *                    before it on its CUDA stream (of a graph: or in the graph, whose inner order
  *                    is not known). The work of the events that its CUDA stream had to wait for.
@@ -131,6 +132,7 @@ struct path_node {
 	uint8_t kind, sync;                     /* as in struct activity */
 	bool counts, communicates, took_effect; /* works: it succeeded and was not captured */
 	bool copies_on_device; /* copies and their calls: see activity_copies_on_device */
+	bool is_pinned;        /* copies: from or to pinned memory of the host */
 	bool blocks;           /* a call that frees memory, after all work of the device */
 	bool over;
 	/* works: launched behind a wait of its stream for an event; of a graph whose nodes may be
@@ -191,6 +193,8 @@ struct critical_path_graph *critical_path_graph_read(struct process *process);
 void critical_path_graph_free(struct critical_path_graph *path);
 
 const char *path_kind_name(enum path_kind kind);
+/* Returns what the time of GPU work itself is: PATH_KERNEL to PATH_MEMSET. */
+enum path_kind path_kind_of_work(const struct path_node *work);
 
 /* Returns by how much, at most, the last point would come earlier if what `selected` accepts took
  * only `left` (0 to 1) of its time. With 0, accepted work takes no time, and accepted calls return

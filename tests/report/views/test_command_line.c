@@ -591,6 +591,27 @@ START_TEST(the_first_screen_shows_the_worst_instance_if_it_is_an_outlier)
 }
 END_TEST
 
+/* The layers of a list are one row, `*`. Alone, that name says nothing. */
+START_TEST(the_worst_layer_of_a_list_has_its_class)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t net = build_linked_node(builder, 0, "Net", TRACE_NODE_MODULE, 0, "Net");
+	uint64_t at = 1000;
+
+	build_push_node(builder, 1, at, net);
+	for (unsigned i = 0; i < 8; i++) {
+		const uint32_t layer = build_linked_node(
+			builder, net, i % 2 ? "1" : "0", TRACE_NODE_MODULE, 0, "Linear");
+
+		build_push_node(builder, 1, at, layer);
+		at += i == 3 ? 4000000 : 400000;
+		build_pop(builder, 1, at);
+	}
+	build_pop(builder, 1, at + 1000);
+	has(run_report(builder, "trace.bin").out, "one of 8 instances of `* (Linear)` has 4.00 ");
+}
+END_TEST
+
 /* Sixty children of one range, of 1000 to 1590 ns. */
 static struct trace_builder *a_large_run(void)
 {
@@ -667,6 +688,7 @@ int main(void)
 	tcase_add_loop_test(tool, the_simulated_device_is_named_on_every_screen, 0, 6);
 	tcase_add_test(tool, of_a_run_the_process_that_did_most_is_shown);
 	tcase_add_test(tool, the_first_screen_shows_the_worst_instance_if_it_is_an_outlier);
+	tcase_add_test(tool, the_worst_layer_of_a_list_has_its_class);
 	tcase_add_test(tool, the_first_screen_says_what_ran_and_where_the_time_went);
 	tcase_add_test(tool, a_large_tree_is_cut_to_a_screen_and_says_so);
 	suite_add_tcase(suite, tool);

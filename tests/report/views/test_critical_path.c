@@ -704,6 +704,73 @@ START_TEST(a_copy_that_runs_in_its_call)
 }
 END_TEST
 
+/* Pageable memory: the call cannot feed the copy while its stream is busy, so it waits for the
+ * kernel, and with a faster kernel the thread goes on sooner. */
+START_TEST(a_copy_call_that_waits_for_its_stream)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	launch(builder, 1, 95, 1, 0);
+	build_copy(builder, 1, 100400, TRACE_COPY, 2, 64)->call.duration = 100280;
+	launch(builder, 1, 100500, 3, 0);
+	build_kernel(builder, 9, 900000, 1, "a", 110, 100110);
+	build_gpu_copy(builder, 9, 900000, TRACE_GPU_COPY, 2, 64, 100112, 100410);
+	build_kernel(builder, 9, 900000, 3, "b", 100510, 100600);
+	run = show(builder);
+	expect(&run, "part", "kernels", "path_ns", 100000 + 90);
+	expect(&run, "part", "copies", "path_ns", 100400 - 100112);
+	expect(&run, "part", "copy calls", "path_ns", -2);
+	expect(&run, "work", "a", "slack_min_ns", 0);
+	expect(&run, "work", "a", "gain_ns", cell(&run, "part", "kernels", "gain_ns") - 90);
+}
+END_TEST
+
+/* Pinned memory: the call returns without the copy, and waits for nothing. */
+START_TEST(a_copy_call_of_pinned_memory)
+{
+	struct trace_builder *builder = begin();
+	struct trace_gpu_copy *copy;
+	struct report_run run;
+
+	launch(builder, 1, 95, 1, 0);
+	build_copy(builder, 1, 100400, TRACE_COPY, 2, 64)->call.duration = 100280;
+	launch(builder, 1, 100500, 3, 0);
+	build_kernel(builder, 9, 900000, 1, "a", 110, 100110);
+	copy = build_gpu_copy(builder, 9, 900000, TRACE_GPU_COPY, 2, 64, 100112, 100410);
+	copy->source_kind = TRACE_MEMORY_PINNED;
+	build_kernel(builder, 9, 900000, 3, "b", 100510, 100600);
+	run = show(builder);
+	expect(&run, "work", "a", "path_ns", 0);
+	expect(&run, "part", "copy calls", "path_ns", 100280 - (100400 - 100112));
+}
+END_TEST
+
+/* The row of a whole has no less to gain than any row of a part. */
+START_TEST(the_gain_of_all_is_no_less_than_that_of_a_part)
+{
+	struct trace_builder *builder = begin();
+	struct report_run run;
+
+	build_push(builder, 1, 80, "all");
+	launch(builder, 1, 95, 1, 0);
+	launch(builder, 1, 105, 2, 0);
+	build_copy(builder, 1, 300, TRACE_COPY, 3, 64)->call.duration = 180;
+	build_pop(builder, 1, 310);
+	build_kernel(builder, 9, 90000, 1, "a", 110, 160);
+	build_kernel(builder, 9, 90000, 2, "b", 160, 220);
+	build_gpu_copy(builder, 9, 90000, TRACE_GPU_COPY, 3, 64, 220, 290);
+	run = show(builder);
+	/* a launch takes 15: b could begin at 120 instead of 160, the copy at 135 instead of 220 */
+	expect(&run, "work", "a", "gain_ns", 40);
+	expect(&run, "work", "b", "gain_ns", 60);
+	expect(&run, "part", "kernels", "gain_ns", 85);
+	expect(&run, "part", "copies", "gain_ns", 70);
+	expect(&run, "place", "all", "gain_ns", 175);
+	expect(&run, "path", "critical path", "gain_ns", 175);
+}
+END_TEST
+
 START_TEST(a_tie)
 {
 	struct trace_builder *builder = begin();
@@ -857,6 +924,9 @@ int main(void)
 	tcase_add_test(graphs, a_copy_call_that_starts_its_copy_late);
 	tcase_add_test(graphs, a_copy_call_that_takes_long);
 	tcase_add_test(graphs, a_copy_that_runs_in_its_call);
+	tcase_add_test(graphs, a_copy_call_that_waits_for_its_stream);
+	tcase_add_test(graphs, a_copy_call_of_pinned_memory);
+	tcase_add_test(graphs, the_gain_of_all_is_no_less_than_that_of_a_part);
 	tcase_add_test(graphs, a_tie);
 	tcase_add_test(graphs, work_without_times);
 	tcase_add_test(graphs, a_graph);

@@ -154,6 +154,24 @@ START_TEST(long_gaps_are_divided_by_what_the_thread_did)
 }
 END_TEST
 
+/* The first operation of a GPU began 2 ms after its launch. That is before the GPU's span. */
+START_TEST(the_first_operation_waited)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_launch(builder, 1, 100, 1);
+	build_launch(builder, 1, 200, 2);
+	build_kernel(builder, 9, 3000000, 1, "k", 2000100, 2000200);
+	build_kernel(builder, 9, 3000000, 2, "k", 2000300, 2000400);
+	run = run_report(
+		builder, "idle trace.bin -f csv --columns name,kind,gap_ns,unknown_ns,start_ns");
+	output_has(run.out, ",device,,100,\r\n");
+	output_has(run.out, "after its launch (busy or idle)\",before,100,,2000000\r\n");
+	output_lacks(run.out, ",unknown,");
+}
+END_TEST
+
 static void build_sample(struct trace_builder *builder, uint64_t at, const char *function,
 	const char *module, bool in_call)
 {
@@ -563,12 +581,43 @@ START_TEST(text_tells_the_causes)
 }
 END_TEST
 
+/* One gap of 1 ms, one of 2 us, and thirty of 1 ns. */
+START_TEST(gaps_of_no_share_are_counted_and_not_listed)
+{
+	struct trace_builder *builder = builder_new();
+	uint64_t at = 1000;
+	unsigned gaps = 0;
+	struct report_run run;
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 10, "step");
+	for (unsigned id = 1; id <= 33; id++) {
+		build_launch(builder, 1, 100 + id, id);
+		build_kernel(builder, 9, 3000000, id, "k", at, at + 100);
+		at += id == 10 ? 1000100 : id == 20 ? 2100 : 101;
+	}
+	build_pop(builder, 1, 3000000);
+	run = run_report(builder, "idle trace.bin --ascii --width 120");
+	output_has(run.out, "longest\n  |-- step -> k  ");
+	output_has(run.out, "\n  +-- step -> k                       2.00 us ");
+	output_has(run.out, "\nnot shown: 8 below 1 % (--min-percent 0)\n");
+	run = run_report(NULL, "idle trace.bin --ascii --width 120 --min-percent 0");
+	output_has(run.out, "longest\n  |-- step -> k  ");
+	output_has(run.out, "    2.00 us ");
+	/* other formats have all ten */
+	run = run_report(NULL, "idle trace.bin -f csv --columns kind,gap_ns");
+	for (const char *gap = run.out; (gap = strstr(gap, ",gap,")) != NULL; gap++)
+		gaps++;
+	ck_assert_uint_eq(gaps, 10);
+}
+END_TEST
+
 int main(void)
 {
-	const TTest *const tests[] = { every_gap_is_split_at_its_launch,
-		the_longest_parts_have_their_cause_and_call, gaps_are_the_idle_time,
-		idle_time_before_a_launch_and_its_latency_have_a_sum,
-		long_gaps_are_divided_by_what_the_thread_did,
+	const TTest *const tests[] = { gaps_of_no_share_are_counted_and_not_listed,
+		every_gap_is_split_at_its_launch, the_longest_parts_have_their_cause_and_call,
+		gaps_are_the_idle_time, idle_time_before_a_launch_and_its_latency_have_a_sum,
+		long_gaps_are_divided_by_what_the_thread_did, the_first_operation_waited,
 		samples_say_which_functions_the_thread_was_in,
 		samples_in_calls_and_without_a_function_are_counted,
 		the_longest_are_as_many_as_requested, after_the_launch_it_waits_for_the_event,

@@ -520,7 +520,7 @@ START_TEST(what_may_be_chance_or_is_small_is_no_leak)
 	run = run_report(trace_of(blocks, true), "memory trace.bin");
 	output_lacks(run.out, "grows");
 	output_has(run_report(NULL, "diagnose trace.bin --width 120").out,
-		"memory-growth, because too few steps to detect a trend: 11 are needed");
+		"too few steps to detect a trend: 11 are needed: memory-growth");
 	blocks = leaking();
 	for (unsigned i = 0; i < blocks->count; i++)
 		blocks->all[i].bytes /= 4;

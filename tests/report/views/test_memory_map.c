@@ -247,6 +247,8 @@ START_TEST(a_moment_that_is_not_there_is_explained)
 	ck_assert_int_eq(run.status, 64);
 	output_has(run.err, "--at needs peak, oom, end, the number of a step, or a time such as "
 			    "12.5ms, not `12parsec`");
+	run = run_report(NULL, "memory trace.bin --at pek");
+	output_has(run.err, "not `pek`; did you mean `peak`?");
 	run = run_report(NULL, "memory trace.bin --by stream");
 	ck_assert_int_eq(run.status, 64);
 	run = run_report(NULL, "table trace.bin --by size");

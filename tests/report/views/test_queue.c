@@ -54,7 +54,7 @@ START_TEST(delays_and_what_was_outstanding)
 			    "0,device,,0,,6,4,1,1,440,85,165,165,165,165,0,110,0,3,0."
 			    "020949015648662292,19615,25,0,110,");
 	output_has(run.out,
-		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,0,55,0,110,0,1,1,0,0,0,0,"); /* alone on its stream */
+		",stream 8,stream,,0,8,1,1,0,0,165,165,165,165,0,55,0,110,0,1,1,0,165,0,0,"); /* the first of its stream */
 	output_has(
 		run.out, ",step,step,place,step,,,6,4,1,1,440,85,165,165,165,165,0,110,0,,,,,,,");
 	output_has(run.out, ",late,late,work,,,,1,1,0,0,25,25,25,25,0,25,0,0,0,,,,,,,");
@@ -223,7 +223,7 @@ START_TEST(text_fits)
 	const struct report_run run = run_report(a_trace(), "queue trace.bin --ascii");
 
 	output_has(run.out,
-		"                    lat p50  lat p95  delays  not launched  after launch   ahead");
+		"                    lat p50  lat p95  after launch  not launched  delays   ahead");
 	output_has(run.out, "call paths\n  +-- step");
 }
 END_TEST

@@ -218,6 +218,18 @@ START_TEST(steps_that_are_not_there_are_an_error)
 }
 END_TEST
 
+START_TEST(a_column_without_values_is_no_empty_column)
+{
+	struct report_run run = run_report(
+		eight_steps(), "steps trace.bin --columns cpu --ascii --width 400");
+
+	ck_assert_ptr_nonnull(strstr(run.out, "\nno value  in cpu: steps has duration, "));
+	ck_assert_ptr_nonnull(strstr(run.out, "; table --by step has the CPU and GPU time"));
+	run = run_report(NULL, "steps trace.bin --columns duration_ns");
+	ck_assert_ptr_null(strstr(run.out, "no value"));
+}
+END_TEST
+
 /* Where not all have room, those that are not like the others stay, in time's order. */
 START_TEST(the_odd_ones_are_not_left_out)
 {
@@ -412,6 +424,7 @@ int main(void)
 	tcase_add_test(screens, each_thread_has_its_steps);
 	tcase_add_test(screens, only_the_selected_steps);
 	tcase_add_test(screens, steps_that_are_not_there_are_an_error);
+	tcase_add_test(screens, a_column_without_values_is_no_empty_column);
 	tcase_add_test(screens, the_odd_ones_are_not_left_out);
 	tcase_add_test(screens, the_headline_is_of_usual_steps);
 	tcase_add_test(screens, the_headline_names_parts_of_equal_size);

@@ -231,7 +231,7 @@ START_TEST(shapes_tell_calls_of_an_operator_apart)
 			"150 ns     50 ns     30 ns      1  39.5 %   50 ns   150 ns    50 ns      "
 			"13.2 %  aten::addmm  [[2, 3], [3, 4]]\n"
 			" 30 ns     30 ns                    7.9 %                                 "
-			"7.9 %  (in no range)\n");
+			"7.9 %  (no range)\n");
 }
 END_TEST
 
