@@ -1093,6 +1093,8 @@ struct trace_communicator {
 	uint32_t communicator; /* from 1 */
 	uint32_t ranks, rank;
 	uint32_t device; /* CUDA's ordinal; UINT32_MAX: unknown */
+	uint32_t name;   /* of its configuration, a name id; 0: none */
+	uint32_t reserved;
 };
 
 #define X(kind, type, timed, text)                                                              \
@@ -1120,7 +1122,7 @@ static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device)
 	"part of the file format");
 static_assert(
 	sizeof(struct trace_mapping) == sizeof(struct trace_memory), "part of the file format");
-static_assert(sizeof(struct trace_collective) == 72 && sizeof(struct trace_communicator) == 32,
+static_assert(sizeof(struct trace_collective) == 72 && sizeof(struct trace_communicator) == 40,
 	"part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");

@@ -77,6 +77,12 @@ _pperf() {
 		_pperf_reply < <({ "${COMP_WORDS[0]}" --help 2> /dev/null | grep -oE 'pperf [a-z]+ \[' | cut -d' ' -f2 | sort -u; echo --help --version; } | _pperf_words "$word")
 	elif [[ ${COMP_WORDS[1]} == report ]]; then
 		_pperf_complete_report "$(command -v pperf-report || echo "$(dirname "$(command -v "${COMP_WORDS[0]}")")/pperf-report")" "$word" "$before" 2
+	elif [[ " part ranks tree steps diagnose query history " == *" ${COMP_WORDS[1]} "* ]]; then
+		if [[ $word == -* ]]; then
+			_pperf_reply < <(_pperf_options "${COMP_WORDS[0]}" "${COMP_WORDS[1]}" | _pperf_words "$word")
+		else
+			_pperf_reply < <([[ ${COMP_WORDS[1]} != history ]] || ((COMP_CWORD != 2)) || compgen -W 'add regressions accept' -- "$word"; compgen -f -- "$word")
+		fi
 	else
 		_pperf_complete_run "${COMP_WORDS[0]}" "$word" "$before"
 	fi

@@ -61,6 +61,13 @@ elif [[ $words[2] == report ]]; then
 	_pperf_report 3
 elif [[ $words[2] == run ]] && _pperf_value pperf; then
 	return
+elif (( ${${=:-part ranks tree steps diagnose query history}[(Ie)$words[2]]} )); then
+	if [[ $PREFIX == -* ]]; then
+		_pperf_options pperf $words[2]
+	else
+		[[ $words[2] != history ]] || (( CURRENT != 3 )) || compadd -- add regressions accept
+		_files
+	fi
 elif [[ $PREFIX == -* ]]; then
 	_pperf_options pperf
 else

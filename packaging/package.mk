@@ -30,6 +30,7 @@ INSTALLED = $(BUILD)/pperf-report:$(PREFIX)/bin/pperf-report scripts/pperf:$(PRE
 	packaging/completion.fish:$(PREFIX)/share/fish/vendor_completions.d/pperf.fish \
 	packaging/completion.fish:$(PREFIX)/share/fish/vendor_completions.d/pperf-report.fish \
 	preload/user/pperf.h:$(PREFIX)/include/pperf.h preload/user/pperf.py:$(PREFIX)/share/pperf/python/pperf.py \
+	$(foreach module,$(wildcard python/pperf_parts/*.py),$(module):$(PREFIX)/share/pperf/python/pperf_parts/$(notdir $(module))) \
 	packaging/magic:$(PREFIX)/share/pperf/magic scripts/doctor.sh:$(PREFIX)/share/pperf/doctor.sh
 mode_of = $(if $(filter $(PREFIX)/bin/% %.sh,$(1)),755,644)
 
@@ -40,7 +41,7 @@ install: all
 
 uninstall:
 	@rm -f $(foreach pair,$(INSTALLED),$(DESTDIR)$(lastword $(subst :, ,$(pair))))
-	@rmdir $(DESTDIR)$(PREFIX)/share/pperf/python $(DESTDIR)$(PREFIX)/share/pperf 2> /dev/null || true
+	@rmdir $(DESTDIR)$(PREFIX)/share/pperf/python/pperf_parts $(DESTDIR)$(PREFIX)/share/pperf/python $(DESTDIR)$(PREFIX)/share/pperf 2> /dev/null || true
 	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || ldconfig || true
 
 # The tree that the tarball and the wheel are made of.

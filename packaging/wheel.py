@@ -13,6 +13,14 @@ Keywords: profiler,GPU,CUDA,PyTorch,NVTX,memory
 Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: POSIX :: Linux
 Requires-Python: >=3.6
+Provides-Extra: query
+Requires-Dist: duckdb>=1.4,<3; extra == "query"
+Requires-Dist: numpy; extra == "query"
+Provides-Extra: dask
+Requires-Dist: duckdb>=1.4,<3; extra == "dask"
+Requires-Dist: numpy; extra == "dask"
+Requires-Dist: dask; extra == "dask"
+Requires-Dist: distributed; extra == "dask"
 Description-Content-Type: text/markdown
 
 %s"""
@@ -22,15 +30,15 @@ MOMENT = (2020, 1, 1, 0, 0, 0) # of every file, so that the same tree gives the 
 
 def files_of(tree, data):
     """(name in the wheel, bytes, mode) of what is installed."""
-    module = "share/pperf/python/pperf.py"
+    modules = "share/pperf/python/"
     for folder, folders, names in os.walk(tree):
         folders.sort()
         for name in sorted(names):
             path = os.path.join(folder, name)
             inside = os.path.relpath(path, tree)
-            if inside == module:
+            if inside.startswith(modules):
                 with open(path, "rb") as f:
-                    yield "pperf.py", f.read(), 0o644
+                    yield inside[len(modules):], f.read(), 0o644
                 continue
             place = "scripts/" + name if inside.startswith("bin/") else "data/" + inside if "/" in inside else None
             if place:

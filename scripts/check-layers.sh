@@ -17,7 +17,7 @@ LIBRARY='collector collector/process collector/file collector/stream collector/c
 preload/python preload/cuda preload/nccl preload/nvtx preload/user preload/torch preload'
 REPORT='report/base report/text report/stats report/trace report/symbols report/gpu report/import/convert report/import/kineto
 report/import/nsys report/import/snapshot report/import/timeline report/import report/steps report/profile report/run report/analysis report/analysis/critical_path
-report/analysis/ranks report/table report/print report/scene report/views report/diagnose report/export report/summary report/page report/tui report/live report/cli'
+report/analysis/ranks report/table report/print report/scene report/views report/diagnose report/part report/export report/summary report/page report/tui report/live report/cli'
 
 # The headers of libc and Linux.
 SYSTEM='assert ctype dirent dlfcn elf emmintrin errno execinfo fcntl float fnmatch getopt glob inttypes langinfo libgen limits link

@@ -6,8 +6,11 @@
 #include "collector/file/dictionary.h"
 #include "preload/cuda/driver_query.h"
 
+#include <string.h>
+
 #define NCCL_BUSY ((uintptr_t)1)
 #define PROBES 64u
+#define NAME_BYTES_MAX 256u
 
 static struct nccl_communicator communicators[NCCL_COMMUNICATORS_MAX];
 static _Atomic uint32_t communicator_count;
@@ -68,8 +71,17 @@ static uint32_t new_communicator_id(void)
 	return atomic_fetch_add(&communicator_count, 1) + 1;
 }
 
+const char *nccl_config_name(const struct nccl_config *config)
+{
+	return config && config->size >= sizeof *config && config->magic == NCCL_CONFIG_MAGIC &&
+			       config->version >= NCCL_CONFIG_WITH_NAME && config->comm_name &&
+			       *config->comm_name
+		       ? config->comm_name
+		       : NULL;
+}
+
 static void put_communicator(
-	uint32_t id, uint64_t key, uint32_t ranks, uint32_t rank, uint32_t device)
+	uint32_t id, uint64_t key, uint32_t ranks, uint32_t rank, uint32_t device, const char *name)
 {
 	struct trace_communicator record = { .head = { .size = sizeof record,
 						     .kind = TRACE_COMMUNICATOR },
@@ -77,16 +89,17 @@ static void put_communicator(
 		.communicator = id,
 		.ranks = ranks,
 		.rank = rank,
-		.device = device };
+		.device = device,
+		.name = name ? name_id(name, strnlen(name, NAME_BYTES_MAX)) : 0 };
 
 	dictionary_put(&record.head, 1);
 }
 
-uint32_t nccl_communicator_announce(uint64_t key, uint32_t ranks, uint32_t rank)
+uint32_t nccl_communicator_announce(uint64_t key, uint32_t ranks, uint32_t rank, const char *name)
 {
 	const uint32_t id = new_communicator_id();
 
-	put_communicator(id, key, ranks, rank, driver_device());
+	put_communicator(id, key, ranks, rank, driver_device(), name);
 	return id;
 }
 
@@ -121,7 +134,7 @@ struct nccl_communicator *nccl_communicator_of(void *handle)
 }
 
 void nccl_communicator_write(
-	const struct nccl_real *real, void *handle, struct nccl_communicator *one)
+	const struct nccl_real *real, void *handle, struct nccl_communicator *one, const char *name)
 {
 	int ranks = 0, rank = 0, device = -1;
 
@@ -136,5 +149,5 @@ void nccl_communicator_write(
 	}
 	if (real->ncclCommCuDevice && real->ncclCommCuDevice(handle, &device) != NCCL_SUCCESS)
 		device = -1;
-	put_communicator(one->id, one->key, one->ranks, one->rank, (uint32_t)device);
+	put_communicator(one->id, one->key, one->ranks, one->rank, (uint32_t)device, name);
 }

@@ -29,9 +29,12 @@ struct nccl_communicator {
 /* Returns a hash of `bytes` bytes, continued from `key` (0: begin). Never 0. */
 uint64_t nccl_key(uint64_t key, const void *from, size_t bytes);
 
+/* Returns the name that a configuration has; NULL: none. */
+const char *nccl_config_name(const struct nccl_config *config);
+
 /* Writes the record of a communicator that is about to be made on the current device, and returns
- * its id. Between stream_enter and stream_leave. */
-uint32_t nccl_communicator_announce(uint64_t key, uint32_t ranks, uint32_t rank);
+ * its id. `name`: NULL: none. Between stream_enter and stream_leave. */
+uint32_t nccl_communicator_announce(uint64_t key, uint32_t ranks, uint32_t rank, const char *name);
 
 /* Adds a new communicator. `id`: as nccl_communicator_announce returned it; 0: its record is not
  * written yet. `ranks`: 0 if they are not known yet. */
@@ -46,8 +49,8 @@ struct nccl_communicator *nccl_communicator_find(void *handle);
 struct nccl_communicator *nccl_communicator_of(void *handle);
 
 /* Writes the record of a communicator that is ready, if it is not written yet. Queries its ranks if
- * they are not known. Between stream_enter and stream_leave. */
-void nccl_communicator_write(
-	const struct nccl_real *real, void *handle, struct nccl_communicator *one);
+ * they are not known. `name`: NULL: none. Between stream_enter and stream_leave. */
+void nccl_communicator_write(const struct nccl_real *real, void *handle,
+	struct nccl_communicator *one, const char *name);
 
 #endif

@@ -122,7 +122,7 @@ static void write_end(
 		return;
 	communicator = call && result == NCCL_SUCCESS ? nccl_communicator_find(call->comm) : NULL;
 	if (communicator)
-		nccl_communicator_write(real, call->comm, communicator);
+		nccl_communicator_write(real, call->comm, communicator, NULL);
 	record = write_collective(call);
 	if (record) {
 		record->duration = record->stamp > begin ? record->stamp - begin : 0;
@@ -286,7 +286,8 @@ struct nccl_init {
 
 /* Records that a communicator is being made, so that a rank that waits there for others is known. A
  * group makes it only at its end. */
-static struct nccl_init begin_init(const nccl_id *ids, int count, int ranks, int rank)
+static struct nccl_init begin_init(
+	const nccl_id *ids, int count, int ranks, int rank, const struct nccl_config *config)
 {
 	const int saved = errno;
 	struct nccl_init init = { .call = { .operation = TRACE_NCCL_INIT, .peer = NO_PEER },
@@ -298,7 +299,7 @@ static struct nccl_init begin_init(const nccl_id *ids, int count, int ranks, int
 		return init;
 	init.key = nccl_key(0, ids, (size_t)count * sizeof *ids);
 	init.call.communicator = nccl_communicator_announce(
-		init.key, (uint32_t)ranks, (uint32_t)rank);
+		init.key, (uint32_t)ranks, (uint32_t)rank, nccl_config_name(config));
 	if (!nccl_tls.groups)
 		write_begin(&init.call);
 	stream_leave();
@@ -321,7 +322,7 @@ static int end_init(
 int ncclCommInitRank(void **comm, int ranks, nccl_id id, int rank)
 {
 	const struct nccl_real *real = nccl_real_of(CALLER);
-	const struct nccl_init init = begin_init(&id, 1, ranks, rank);
+	const struct nccl_init init = begin_init(&id, 1, ranks, rank, NULL);
 
 	return end_init(real, &init, real->ncclCommInitRank(comm, ranks, id, rank), comm);
 }
@@ -329,7 +330,7 @@ int ncclCommInitRank(void **comm, int ranks, nccl_id id, int rank)
 int ncclCommInitRankConfig(void **comm, int ranks, nccl_id id, int rank, void *config)
 {
 	const struct nccl_real *real = nccl_real_of(CALLER);
-	const struct nccl_init init = begin_init(&id, 1, ranks, rank);
+	const struct nccl_init init = begin_init(&id, 1, ranks, rank, config);
 
 	return end_init(
 		real, &init, real->ncclCommInitRankConfig(comm, ranks, id, rank, config), comm);
@@ -339,7 +340,7 @@ int ncclCommInitRankScalable(
 	void **comm, int ranks, int rank, int count, nccl_id *ids, void *config)
 {
 	const struct nccl_real *real = nccl_real_of(CALLER);
-	const struct nccl_init init = begin_init(ids, count, ranks, rank);
+	const struct nccl_init init = begin_init(ids, count, ranks, rank, config);
 
 	return end_init(real, &init,
 		real->ncclCommInitRankScalable(comm, ranks, rank, count, ids, config), comm);
@@ -347,7 +348,7 @@ int ncclCommInitRankScalable(
 
 /* Adds a communicator whose record is not written, and writes it if it is ready. */
 static void add_made(const struct nccl_real *real, int result, void *handle, uint64_t key,
-	uint32_t ranks, uint32_t rank)
+	uint32_t ranks, uint32_t rank, const char *name)
 {
 	const int saved = errno;
 	struct nccl_communicator *made;
@@ -355,7 +356,7 @@ static void add_made(const struct nccl_real *real, int result, void *handle, uin
 	nccl_communicator_add(handle, 0, key, ranks, rank);
 	made = nccl_communicator_find(handle);
 	if (made && result == NCCL_SUCCESS && !nccl_tls.groups && call_enabled && stream_enter()) {
-		nccl_communicator_write(real, handle, made);
+		nccl_communicator_write(real, handle, made, name);
 		stream_leave();
 	}
 	errno = saved;
@@ -375,7 +376,7 @@ int ncclCommInitAll(void **comms, int count, const int *devices)
 	key = nccl_key(nccl_key(0, &now, sizeof now), &comms, sizeof comms);
 	for (int i = 0; i < count; i++)
 		if (comms[i])
-			add_made(real, result, comms[i], key, (uint32_t)count, (uint32_t)i);
+			add_made(real, result, comms[i], key, (uint32_t)count, (uint32_t)i, NULL);
 	return result;
 }
 
@@ -391,7 +392,8 @@ int ncclCommSplit(void *comm, int color, int key, void **made, void *config)
 
 	if (was_made(result, made))
 		add_made(real, result, *made,
-			parent_key ? nccl_key(parent_key, &part, sizeof part) : 0, 0, 0);
+			parent_key ? nccl_key(parent_key, &part, sizeof part) : 0, 0, 0,
+			nccl_config_name(config));
 	return end_nccl_call(real, &call, nccl_tls.groups ? 0 : begin, result);
 }
 

@@ -17,6 +17,18 @@ typedef struct nccl_id {
 	char bytes[128]; /* ncclUniqueId, passed by value */
 } nccl_id;
 
+/* ncclConfig_t from NCCL 2.27 on. */
+struct nccl_config {
+	size_t size;
+	unsigned magic, version;
+	int blocking, cga_cluster_size, min_ctas, max_ctas;
+	const char *net_name;
+	int split_share, traffic_class;
+	const char *comm_name; /* NULL: none. PyTorch: name of the process group */
+};
+#define NCCL_CONFIG_MAGIC 0xcafebeefu
+#define NCCL_CONFIG_WITH_NAME 22700u /* the first version */
+
 #define NCCL_SUCCESS 0
 #define NCCL_INVALID_USAGE 5
 #define NCCL_IN_PROGRESS 7 /* of a communicator that does not block */

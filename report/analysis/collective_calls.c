@@ -52,21 +52,40 @@ static void list_communicators(struct calls_pass *pass)
 	pass->communicators = xcalloc((count + 1) * sizeof *pass->communicators);
 	for (uint32_t i = 0; i < count; i++)
 		pass->communicators[i] = reader_dictionary(pass->reader, TRACE_COMMUNICATOR, i);
-	for (uint32_t i = 0; i < count; i++)
-		communicator_requests_add(&pass->found->requests, pass->communicators[i]);
 	pass->communicator_count = count;
 	qsort(pass->communicators, count, sizeof *pass->communicators, by_communicator_id);
+	for (uint32_t i = 0; i < count; i++)
+		communicator_requests_add(&pass->found->requests, pass->communicators[i],
+			reader_name(pass->reader, pass->communicators[i]->name));
 }
 
-static const struct trace_communicator *find_communicator_record(
-	const struct calls_pass *pass, uint32_t id)
+/* Returns the index of a communicator; their number if its record is missing. */
+static size_t find_communicator_index(const struct calls_pass *pass, uint32_t id)
 {
 	const size_t at = communicators_before(
 		(void *)pass->communicators, pass->communicator_count, id);
 
 	return at < pass->communicator_count && pass->communicators[at]->communicator == id
-		       ? pass->communicators[at]
-		       : NULL;
+		       ? at
+		       : pass->communicator_count;
+}
+
+static const struct trace_communicator *find_communicator_record(
+	const struct calls_pass *pass, uint32_t id)
+{
+	const size_t at = find_communicator_index(pass, id);
+
+	return at < pass->communicator_count ? pass->communicators[at] : NULL;
+}
+
+static void count_communicator_request(
+	struct calls_pass *pass, const struct trace_collective *record)
+{
+	const size_t at = find_communicator_index(pass, record->communicator);
+
+	if (at < pass->communicator_count)
+		communicator_requests_count(
+			&pass->found->requests, at, pass->communicators[at], record);
 }
 
 static uint64_t add_bytes(uint64_t sum, uint64_t bytes)
@@ -241,8 +260,7 @@ static void add_collective_record(struct calls_pass *pass, const struct trace_ev
 	const struct trace_collective *record = event->record;
 	struct thread_calls *thread = thread_calls_of(event);
 
-	communicator_requests_count(&pass->found->requests,
-		find_communicator_record(pass, record->communicator), record);
+	count_communicator_request(pass, record);
 	if (record->head.flags & TRACE_COLLECTIVE_BEGIN || record->operation >= TRACE_NCCL_INIT)
 		return;
 	if (record->operation == TRACE_NCCL_GROUP) {

@@ -15,19 +15,6 @@ const char *nccl_operation_name(uint32_t operation)
 		       : NULL;
 }
 
-/* Searches from the end: a process uses few communicators at a time. */
-static struct communicator_request *find_request(
-	struct communicator_requests *requests, uint32_t communicator, uint32_t from, uint32_t to)
-{
-	for (size_t i = requests->count; i-- > 0;) {
-		struct communicator_request *one = &requests->all[i];
-
-		if (one->communicator == communicator && one->from == from && one->to == to)
-			return one;
-	}
-	return NULL;
-}
-
 static struct communicator_request *add_request(struct communicator_requests *requests,
 	const struct trace_communicator *communicator, uint32_t from, uint32_t to)
 {
@@ -43,35 +30,55 @@ static struct communicator_request *add_request(struct communicator_requests *re
 	return one;
 }
 
-void communicator_requests_add(
-	struct communicator_requests *requests, const struct trace_communicator *communicator)
+static char *copy_name(const char *bytes, size_t length)
 {
-	struct communicator_request *one;
+	char *copy = xcalloc(length + 1);
 
-	if (!communicator->key)
-		return;
-	one = add_request(requests, communicator, UINT32_MAX, UINT32_MAX);
+	memcpy(copy, bytes, length);
+	return copy;
+}
+
+void communicator_requests_add(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, struct trace_text name)
+{
+	struct communicator_request *one = add_request(
+		requests, communicator, UINT32_MAX, UINT32_MAX);
+
 	one->count = 1;
 	one->operation = TRACE_NCCL_INIT;
+	if (communicator->name && name.known)
+		one->name = copy_name(name.bytes, name.length);
+}
+
+/* Returns the request of a pair. Adds it, or returns NULL if there are too many. */
+static struct communicator_request *find_pair(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, uint32_t from, uint32_t to)
+{
+	for (size_t i = requests->count - requests->pair_count; i < requests->count; i++) {
+		struct communicator_request *one = &requests->all[i];
+
+		if (one->communicator == communicator->communicator && one->from == from &&
+			one->to == to)
+			return one;
+	}
+	if (requests->pair_count == REQUEST_PAIRS_MAX) {
+		requests->has_more_pairs = true;
+		return NULL;
+	}
+	requests->pair_count++;
+	return add_request(requests, communicator, from, to);
 }
 
 static void count_pair(struct communicator_requests *requests,
 	const struct trace_communicator *communicator, const struct trace_collective *record)
 {
 	const bool is_send = record->operation == TRACE_NCCL_SEND;
-	const uint32_t from = is_send ? communicator->rank : record->peer,
-		       to = is_send ? record->peer : communicator->rank;
-	struct communicator_request *one = find_request(
-		requests, communicator->communicator, from, to);
+	struct communicator_request *one = find_pair(requests, communicator,
+		is_send ? communicator->rank : record->peer,
+		is_send ? record->peer : communicator->rank);
 
-	if (!one && requests->pair_count == REQUEST_PAIRS_MAX) {
-		requests->has_more_pairs = true;
+	if (!one)
 		return;
-	}
-	if (!one) {
-		one = add_request(requests, communicator, from, to);
-		requests->pair_count++;
-	}
 	one->count++;
 	one->operation = record->operation;
 }
@@ -84,16 +91,11 @@ static bool is_request(const struct trace_collective *record)
 	       record->operation != TRACE_NCCL_GROUP;
 }
 
-void communicator_requests_count(struct communicator_requests *requests,
+void communicator_requests_count(struct communicator_requests *requests, size_t index,
 	const struct trace_communicator *communicator, const struct trace_collective *record)
 {
-	struct communicator_request *one;
+	struct communicator_request *one = &requests->all[index];
 
-	if (!communicator || !communicator->key)
-		return;
-	one = find_request(requests, communicator->communicator, UINT32_MAX, UINT32_MAX);
-	if (!one)
-		return;
 	if (record->operation == TRACE_NCCL_INIT) {
 		one->is_being_made = record->head.flags & TRACE_COLLECTIVE_BEGIN;
 		return;
@@ -119,11 +121,16 @@ struct communicator_requests communicator_requests_copy(
 	copy.all = xcalloc(copy.room * sizeof *copy.all);
 	if (copy.count)
 		memcpy(copy.all, requests->all, copy.count * sizeof *copy.all);
+	for (size_t i = 0; i < copy.count; i++)
+		if (copy.all[i].name)
+			copy.all[i].name = copy_name(copy.all[i].name, strlen(copy.all[i].name));
 	return copy;
 }
 
 void communicator_requests_free(struct communicator_requests *requests)
 {
+	for (size_t i = 0; i < requests->count; i++)
+		free(requests->all[i].name);
 	free(requests->all);
 	*requests = (struct communicator_requests){ .count = 0 };
 }

@@ -11,14 +11,15 @@
 #ifndef PPERF_REPORT_ANALYSIS_COMMUNICATOR_REQUESTS_H
 #define PPERF_REPORT_ANALYSIS_COMMUNICATOR_REQUESTS_H
 
-#include "collector/trace_format.h"
+#include "report/trace/trace_reader.h"
 #include <stdbool.h>
 #include <stddef.h>
 
 #define REQUEST_PAIRS_MAX 64u
 
 struct communicator_request {
-	uint64_t key; /* of the communicator, equal on all its ranks; not 0 */
+	uint64_t key; /* of the communicator, equal on all its ranks; 0: unknown */
+	char *name;   /* that it was given, terminated; NULL: none; of collectives only; owned */
 	/* Of sends and receives: the ranks in the communicator. Else both are UINT32_MAX. */
 	uint32_t from, to;
 	uint32_t ranks, rank;
@@ -31,6 +32,7 @@ struct communicator_request {
 };
 
 struct communicator_requests {
+	/* The communicators in the order in which they were added, then the pairs. */
 	struct communicator_request *all;
 	size_t count, room;
 	size_t pair_count;
@@ -42,11 +44,11 @@ extern const char *const nccl_operation_names[TRACE_NCCL_SPLIT + 1];
 /* NULL: unknown. */
 const char *nccl_operation_name(uint32_t operation);
 
-/* Adds a communicator. */
-void communicator_requests_add(
-	struct communicator_requests *requests, const struct trace_communicator *communicator);
-/* Counts a record. `communicator`: that of the record; NULL: unknown. */
-void communicator_requests_count(struct communicator_requests *requests,
+/* Adds a communicator. All are added before records are counted. */
+void communicator_requests_add(struct communicator_requests *requests,
+	const struct trace_communicator *communicator, struct trace_text name);
+/* Counts a record. `communicator`: that of the record, the `index`-th that was added. */
+void communicator_requests_count(struct communicator_requests *requests, size_t index,
 	const struct trace_communicator *communicator, const struct trace_collective *record);
 /* Copies `requests`. The caller frees the copy. */
 struct communicator_requests communicator_requests_copy(

@@ -268,6 +268,14 @@ static const struct option_entry {
 		"ranks: compare the collectives that P % of the ranks of a communicator have "
 		"(95); at least two" },
 	{ 0, "run", "ID", STRING(run), "ranks: the run to show, if the traces are of several" },
+	{ 0, "share", NULL, FLAG(share),
+		"part: only this task's share of the traces, by the variables of Slurm, MPI or "
+		"Kubernetes" },
+	{ 0, "no-findings", NULL, FLAG(no_findings),
+		"part: leave out the findings of diagnose, which cost most of the time" },
+	{ 0, "stretches", "FILE", STRING(stretches),
+		"part: print where one trace spent its time in these stretches, for pperf ranks" },
+	{ 0, "tasks", "N", NUMBER(tasks), "part: number of tasks that share the traces" },
 	{ 0, "brief", NULL, FLAG(brief),
 		"diagnose: at most 8 KB, for other programs to read; text or JSON" },
 	{ 0, "growth", NULL, FLAG(growth), "memory: what grows from step to step, and where" },

@@ -5,6 +5,7 @@
 #include "report/export/export.h"
 #include "report/page/flame.h"
 #include "report/page/html.h"
+#include "report/part/part.h"
 #include "report/summary/scene_view.h"
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
@@ -348,6 +349,13 @@ const struct view view_list[] = {
 		.text = "",
 		.takes_folders = true,
 		.run = ranks_view },
+	{ .name = "part",
+		.summary = "for thousands of ranks: tables of traces that `pperf ranks` and other "
+			   "tools merge, into the folder -o",
+		.columns = "",
+		.text = "",
+		.takes_folders = true,
+		.run = part_view },
 	{ .name = "export",
 		.summary = "the trace in the FORMAT of another tool: folded, speedscope, pprof, "
 			   "dot, graph, chrome, perfetto, sqlite, opprof",

@@ -21,6 +21,8 @@ void print_json(const struct report *report, struct output *out);
 /* Writes an array with an element for each GPU of each process shown, for the whole trace. */
 void print_json_gpus(const struct processes *processes, struct output *out);
 void print_csv(const struct report *report, struct output *out);
+/* Writes a cell of a row; nothing if the row has no such value. */
+void print_csv_cell(struct output *out, const struct row *row, const struct cell *cell);
 void print_text(const struct report *report, const struct style *style);
 
 /* Prints a table. The name column is first, with the tree's lines (LAYOUT_TREE), or last. */

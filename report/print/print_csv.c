@@ -58,7 +58,7 @@ static void put_csv_source(struct output *out, const struct row *row, uint32_t n
 	free(text);
 }
 
-static void put_csv_cell(struct output *out, const struct row *row, const struct cell *cell)
+void print_csv_cell(struct output *out, const struct row *row, const struct cell *cell)
 {
 	char triple[64];
 
@@ -160,7 +160,7 @@ void print_csv(const struct report *report, struct output *out)
 
 			if (k)
 				output_char(out, ',');
-			put_csv_cell(out, row, &cell);
+			print_csv_cell(out, row, &cell);
 		}
 		output_string(out, "\r\n");
 	}

@@ -87,6 +87,10 @@ struct options {
 	int64_t device, rank;    /* -1: not given */
 	uint32_t quorum;         /* ranks: percent; 0: not given */
 	const char *run;         /* ranks: id of a run; NULL: not given */
+	const char *stretches;   /* part: file with stretches of one trace; NULL: not given */
+	bool no_findings;        /* part: without the findings of diagnose */
+	bool share;              /* part: one of several processes shares the traces */
+	uint32_t tasks;          /* part: number of these processes; 0: not given */
 	/* memory: moments, words separated by commas (memory_moments_add_list). NULL: not given. */
 	const char *at;
 	const char *snapshot; /* memory: file to write for memory_viz. NULL: not given */

@@ -151,19 +151,24 @@ static size_t counted_bytes(size_t bytes)
 	return bytes > PERCENTILES_SMALL_BYTES ? bytes : 0;
 }
 
+static void count_spilled_values(struct histogram *histogram, const struct spilled_values *spilled)
+{
+	struct piece piece = spilled->last;
+	struct read_piece read;
+
+	for (; piece.count; piece = read.before) {
+		load_piece(&piece, &read);
+		for (uint32_t i = 0; i < piece.count; i++)
+			histogram_count_value(histogram, piece_value(&piece, &read, i), 1);
+	}
+}
+
 static void switch_to_histogram(struct percentiles *samples, struct percentiles_budget *budget)
 {
 	struct histogram *histogram = xcalloc(sizeof *histogram);
 
 	if (samples->form == PERCENTILES_SPILLED) {
-		struct piece piece = samples->rest.spilled->last;
-		struct read_piece read;
-
-		for (; piece.count; piece = read.before) {
-			load_piece(&piece, &read);
-			for (uint32_t i = 0; i < piece.count; i++)
-				histogram_count_value(histogram, piece_value(&piece, &read, i), 1);
-		}
+		count_spilled_values(histogram, samples->rest.spilled);
 		end_spilling(samples->rest.spilled);
 	}
 	samples->form = PERCENTILES_HISTOGRAM;
@@ -433,6 +438,39 @@ uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille)
 	return value_at(samples, (unsigned)nearest_rank(samples->used, per_mille) - 1);
 }
 
+static void emit_buckets(const struct histogram *histogram,
+	void (*add)(void *context, unsigned bucket, uint64_t count), void *context)
+{
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		for (unsigned step = 0; histogram->octaves[octave] && step < 64; step++)
+			if (histogram->octaves[octave][step])
+				add(context, octave * 64 + step, histogram->octaves[octave][step]);
+}
+
+static void free_octaves(struct histogram *histogram)
+{
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		free(histogram->octaves[octave]);
+}
+
+void percentiles_buckets(struct percentiles *samples,
+	void (*add)(void *context, unsigned bucket, uint64_t count), void *context)
+{
+	struct histogram exact = { { NULL } };
+
+	if (samples->form == PERCENTILES_HISTOGRAM) {
+		histogram_add_pending(samples);
+		emit_buckets(samples->rest.histogram, add, context);
+		return;
+	}
+	if (samples->form == PERCENTILES_SPILLED)
+		count_spilled_values(&exact, samples->rest.spilled);
+	for (unsigned i = 0; i < samples->used; i++)
+		histogram_count_value(&exact, value_at(samples, i), 1);
+	emit_buckets(&exact, add, context);
+	free_octaves(&exact);
+}
+
 bool percentiles_are_exact(const struct percentiles *samples)
 {
 	return samples->form != PERCENTILES_HISTOGRAM;
@@ -443,8 +481,7 @@ void percentiles_free(struct percentiles *samples)
 	if (samples->form == PERCENTILES_SPILLED) {
 		end_spilling(samples->rest.spilled);
 	} else if (samples->form == PERCENTILES_HISTOGRAM) {
-		for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
-			free(samples->rest.histogram->octaves[octave]);
+		free_octaves(samples->rest.histogram);
 		free(samples->rest.histogram);
 	}
 	free(samples->values.narrow);

@@ -77,6 +77,10 @@ void percentiles_merge(struct percentiles *samples, const struct percentiles *fr
 
 /* Returns the value at `per_mille` / 1000, or 0 if there are no values. */
 uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille);
+/* Calls `add` with each bucket of the histogram of 64 steps per octave that has values, ascending.
+ * Bucket B has the values below 64 that are B, or those from (64 + B % 64) << (B / 64 - 1) on. */
+void percentiles_buckets(struct percentiles *samples,
+	void (*add)(void *context, unsigned bucket, uint64_t count), void *context);
 bool percentiles_are_exact(const struct percentiles *samples);
 void percentiles_free(struct percentiles *samples);
 

@@ -83,6 +83,7 @@
 	X(process_bytes)       \
 	X(module)              \
 	X(communicator)        \
+	X(communicator_name)   \
 	X(ranks)               \
 	X(rank)                \
 	X(key)                 \

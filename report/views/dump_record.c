@@ -361,6 +361,8 @@ static void communicator_line(struct trace_reader *reader, struct dump_line *lin
 	line_unsigned(line, DUMP_ranks, one->ranks);
 	line_unsigned(line, DUMP_rank, one->rank);
 	line_id(line, DUMP_key, one->key);
+	if (one->name)
+		line_text(line, DUMP_communicator_name, reader_name(reader, one->name));
 }
 
 static void collective_line(

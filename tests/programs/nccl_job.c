@@ -7,7 +7,7 @@
  *	a send of 16 KiB from the first stage to the second
  *	an all-reduce of 4 bytes of all ranks
  *
- * Unique ids are files in FOLDER. In the last step rank ABSENT stays in its range `load`, before
+ * Unique ids are files in FOLDER. Communicators of two ranks have names, as PyTorch gives them. In the last step rank ABSENT stays in its range `load`, before
  * the call HANG: init (of a communicator), collective (of dp), send, receive or split. Each other
  * rank goes on until it waits for it.
  */
@@ -43,11 +43,20 @@ static void *make(const struct job *job, int which, const char *suffix)
 {
 	const int rank = which == WORLD ? job->rank : job->rank >> which & 1,
 		  others = which == WORLD ? 0 : job->rank & ~(1 << which);
-	char path[4096];
+	char path[4096], name[32];
+	struct config config = CONFIG;
+	unique_id id;
 	void *comm;
 
 	snprintf(path, sizeof path, "%s/%s%d%s", job->folder, names[which], others, suffix);
-	CHECK(ncclCommInitRank(&comm, which == WORLD ? RANKS : 2, exchange_id(rank, path), rank));
+	id = exchange_id(rank, path);
+	if (which == WORLD) {
+		CHECK(ncclCommInitRank(&comm, RANKS, id, rank));
+		return comm;
+	}
+	snprintf(name, sizeof name, "mesh_%s:%d", names[which], others);
+	config.name = name;
+	CHECK(ncclCommInitRankConfig(&comm, 2, id, rank, &config));
 	return comm;
 }
 

@@ -5,6 +5,7 @@
 #define PPERF_TESTS_PROGRAMS_NCCL_PROGRAM_H
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,8 +16,28 @@ typedef struct {
 
 enum { FLOAT = 7, SUM = 0 };
 
+/* ncclConfig_t of NCCL 2.27. */
+struct config {
+	size_t size;
+	unsigned magic, version;
+	int blocking, sizes[3];
+	const char *net;
+	int share, traffic;
+	const char *name;
+	int others[4];
+};
+#define CONFIG                                                                                    \
+	{                                                                                         \
+		sizeof(struct config), 0xcafebeef, 22703, INT_MIN, { INT_MIN, INT_MIN, INT_MIN }, \
+			NULL, INT_MIN, INT_MIN, NULL,                                             \
+		{                                                                                 \
+			INT_MIN, INT_MIN, INT_MIN, INT_MIN                                        \
+		}                                                                                 \
+	}
+
 int ncclGetUniqueId(unique_id *id);
 int ncclCommInitRank(void **comm, int ranks, unique_id id, int rank);
+int ncclCommInitRankConfig(void **comm, int ranks, unique_id id, int rank, void *config);
 int ncclCommSplit(void *comm, int color, int key, void **made, void *config);
 int ncclCommDestroy(void *comm);
 int ncclGroupStart(void);

@@ -192,6 +192,61 @@ START_TEST(spilled_values_are_merged_and_added_to)
 }
 END_TEST
 
+struct bucket_sum {
+	uint64_t count;
+	unsigned last;
+	bool is_in_order;
+};
+
+/* Checks that the buckets ascend, and adds up their counts. */
+static void add_bucket(void *context, unsigned bucket, uint64_t count)
+{
+	struct bucket_sum *sum = context;
+
+	sum->is_in_order &= !sum->count || bucket > sum->last;
+	sum->last = bucket;
+	sum->count += count;
+}
+
+START_TEST(buckets_count_each_value_once_whether_exact_or_not)
+{
+	struct percentiles_budget budget = { .bytes = 0 };
+	const int counts[] = { 1, 64, 4096, 10000 };
+
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+		struct percentiles samples = { .used = 0 };
+		struct bucket_sum sum = { .is_in_order = true };
+
+		for (int k = 0; k < counts[i]; k++)
+			percentiles_add(&samples, (uint64_t)k * 17, &budget);
+		percentiles_buckets(&samples, add_bucket, &sum);
+		ck_assert_uint_eq(sum.count, (uint64_t)counts[i]);
+		ck_assert(sum.is_in_order);
+		percentiles_free(&samples);
+	}
+}
+END_TEST
+
+START_TEST(a_bucket_begins_where_the_header_says)
+{
+	struct percentiles_budget budget = { .bytes = 0 };
+
+	for (uint64_t value = 1; value < UINT64_MAX / 5; value = value * 3 + 1) {
+		struct percentiles samples = { .used = 0 };
+		struct bucket_sum sum = { .is_in_order = true };
+		uint64_t begin, steps;
+
+		percentiles_add(&samples, value, &budget);
+		percentiles_buckets(&samples, add_bucket, &sum);
+		steps = sum.last < 64 ? 1 : UINT64_C(1) << (sum.last / 64 - 1);
+		begin = sum.last < 64 ? sum.last : (64 + sum.last % 64) * steps;
+		ck_assert_uint_ge(value, begin);
+		ck_assert_uint_lt(value - begin, steps);
+		percentiles_free(&samples);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("samples");
@@ -203,6 +258,8 @@ int main(void)
 	tcase_add_test(percentiles, beyond_that_they_are_at_most_1_percent_off);
 	tcase_add_test(percentiles, equal_values_are_what_they_are);
 	tcase_add_test(percentiles, merging_is_as_adding_all_to_one);
+	tcase_add_test(percentiles, buckets_count_each_value_once_whether_exact_or_not);
+	tcase_add_test(percentiles, a_bucket_begins_where_the_header_says);
 	tcase_add_test(percentiles, values_beyond_their_budget_stay_exact);
 	tcase_add_test(percentiles, spilled_values_are_merged_and_added_to);
 	tcase_set_timeout(percentiles, 60);

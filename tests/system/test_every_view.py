@@ -11,7 +11,7 @@ from harness import BUILD, REPORT, case, environment, main, report, traced
 SOAK = bool(os.environ.get("PPERF_TEST_SOAK"))
 LIMIT_S = 120
 LINES_OF_JSON = ("dump",)
-TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("tui", "export")
+TAKE_TWO, TAKE_A_NAME, NEED_A_TERMINAL = ("diff", "gate"), ("distribution",), ("tui", "export", "part")
 PAGES = ("flame", "html") # HTML (test_flame.py, test_html.py)
 SEVERAL_TABLES = ("summary", "info", "dump", "gate")
 LISTS_OF_FACTS = ("info", "dump") # one line each, never cut

@@ -7,7 +7,7 @@ from harness import *
 from json_schema import Schema
 
 SCHEMA = Schema(ROOT / "doc" / "pperf-report.schema.json")
-NEED_A_TERMINAL, TAKE_TWO, TAKE_A_NAME = ("tui",), ("diff", "gate"), ("distribution",)
+NEED_A_TERMINAL, TAKE_TWO, TAKE_A_NAME = ("tui", "part"), ("diff", "gate"), ("distribution",)
 PAGES = ("flame", "html") # HTML (test_flame.py, test_html.py)
 LINES = 3000 # of a dump
 MORE = (["tree", "--instances", "worst"], ["diagnose", "--brief"], ["critical", "-m", "calls"], ["critical", "-m", "allocated_peak"], ["tree", "--steps", "1-2"],

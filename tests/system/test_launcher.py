@@ -150,7 +150,8 @@ def make_install_installs_everything_and_make_uninstall_removes_it(folder):
     pages = {"share/man/man%s/%s" % (p.suffix[1:], p.name) for p in (ROOT / "doc").glob("*.[1-8]")}
     others = {"share/bash-completion/completions/pperf", "share/bash-completion/completions/pperf-report", "share/zsh/site-functions/_pperf",
               "share/fish/vendor_completions.d/pperf.fish", "share/fish/vendor_completions.d/pperf-report.fish", "share/pperf/magic", "share/pperf/doctor.sh",
-              "share/pperf/python/pperf.py", "include/pperf.h"}
+              "share/pperf/python/pperf.py", "include/pperf.h"} | {
+                  "share/pperf/python/pperf_parts/" + p.name for p in (ROOT / "python" / "pperf_parts").glob("*.py")}
     assert files == {"bin/pperf", "bin/pperf-report", "lib/libpperf.so"} | pages | others, files
     launch(folder, "run", program("ranges"), 1, 10, script=prefix / "bin" / "pperf", check=0)
     assert len(names(folder / "trace.bin")) == 10

@@ -3,7 +3,7 @@
 """A job of eight ranks on the simulated NCCL, as 2 x 2 x 2 (tests/programs/nccl_job.c): its communicators, and what
 the report says of it if it hangs. Jobs that hang are read while they hang and after they were killed."""
 import json, subprocess, time
-from harness import BUILD, case, environment, main, preload, report
+from harness import BUILD, case, dump, environment, main, preload, report
 
 RANKS, STEPS = 8, 4
 TP, PP, DP = 1, 2, 4  # in a rank's number
@@ -66,6 +66,8 @@ def communicators_on_several_streams_are_one_each(folder):
             rows = {row["name"]: row for row in got["collectives"]}
             assert got["communicators"] == 4 + 4 + 1 + 4 and got["matched"] == STEPS * 13 and got["hangs"] == [], got
             assert {name: row["calls"] for name, row in rows.items()} == {"all-reduce": STEPS * 9, "send/receive": STEPS * 4}, rows
+            names = {call.get("communicator_name") for call in dump(job.traces()[6], {"collective"})}
+            assert names == {None, "mesh_tp:6", "mesh_pp:4", "mesh_dp:2"}, names
             assert all(row["unmatched"] == 0 and row["matched"] == STEPS * 4 for row in got["rows"]), got["rows"]
 
 
@@ -83,12 +85,12 @@ def the_rank_that_is_not_in_a_collective_is_named(folder):
         killed = json.loads(report("ranks", *job.traces(), "-f", "json").stdout)["hangs"]
         for hangs in live, killed:
             hang = only(hangs, wanted)
-            assert (hang["number"], hang["waiting"], hang["from"]) == (STEPS, [5 ^ DP], None) and hang["communicator"].startswith("NCCL "), hang
+            assert (hang["number"], hang["waiting"], hang["from"]) == (STEPS, [5 ^ DP], None) and hang["communicator"].startswith("mesh_dp:1 (NCCL "), hang
             assert absent_of(hang) == (5, False, True, [(["step", "load"], None)]), hang
         # the others wait for ranks that wait
         assert all(absent["waits_elsewhere"] for other in hangs for absent in other["absent"] if absent["rank"] != 5), hangs
         text = " ".join(report("ranks", *job.traces()).stdout.decode().split())
-        assert "1 rank waits for 1 other in collective %d (ncclAllReduce) of communicator NCCL" % STEPS in text, text
+        assert "1 rank waits for 1 other in collective %d (ncclAllReduce) of communicator mesh_dp:1 (NCCL" % STEPS in text, text
         assert "rank 5 has not requested it: thread" in text and "`step / load`, open for" in text, text
 
 
@@ -101,7 +103,7 @@ def the_rank_that_does_not_send_or_receive_is_named(folder):
             assert (hang["number"], hang["waiting"], hang["from"], hang["to"]) == (STEPS, [waits], 0, 1), hang
             assert absent_of(hang) == (absent, False, True, [(["step", "load"], None)]), hang
             text = " ".join(report("ranks", *job.traces()).stdout.decode().split())
-            assert "in message %d from rank 0 to rank 1 (%s) of communicator NCCL" % (STEPS, operation) in text, text
+            assert "in message %d from rank 0 to rank 1 (%s) of communicator mesh_pp:%d (NCCL" % (STEPS, operation, absent & ~PP) in text, text
 
 
 @case
@@ -110,6 +112,7 @@ def a_communicator_that_not_all_ranks_make_or_split_is_a_hang(folder):
         with Job(folder / where, "12", where, 3) as job:
             wanted = is_for(3, operation, 7)
             hang = only(job.hangs(wanted), wanted)
+            assert hang["communicator"].startswith("NCCL "), hang
             assert (hang["number"], hang["waiting"], hang["absent_unknown"]) == (number, [0, 1, 2, 4, 5, 6, 7], 0), hang
             assert absent_of(hang) == (3, False, True, [(["load"], None)]), hang
 

@@ -506,6 +506,8 @@ def the_slow_rank_of_two(folder):
     assert rows[1]["aligned"] and rows[0]["wait_ns"] > 19 * 40e6 > rows[1]["wait_ns"], rows
     reduced = [row for row in got["collectives"] if row["name"] == "all-reduce" and "c10d::allreduce_" in row["path"]]
     assert sum(row["calls"] for row in reduced) >= 20 and reduced[0]["last_rank"] == 1, got["collectives"]
+    if RELEASE == NEWEST: # the name of the group of all ranks
+        assert {c["communicator_name"] for path in traces(folder) for c in dump(path, {"collective"}) if "communicator" in c} == {"0"}
     shown = report("ranks", *traces(folder)).stdout
     assert b"SIMULATED" in shown.upper() and b"prepare" in shown, shown
 

@@ -18,6 +18,13 @@ torch:
 export-peers:
 	@scripts/setup.sh build readers || echo 'Some readers of exports cannot be installed here: their tests are skipped'
 	@PYTHON='$(PYTHON)' tests/support/export_peers.sh --if-reachable
+SCALE_PEERS = duckdb==2.0.0 numpy==2.4.6 dask==2026.8.0 distributed==2026.8.0
+#: make scale-peers  downloads DuckDB and Dask, with which `make test` then merges parts of traces (0.1 GB); without it those tests are skipped
+scale-peers: build/scale/.installed
+build/scale/.installed: $(if $(filter-out $(shell cat build/scale/.installed 2> /dev/null),$(SCALE_PEERS)),anew)
+	rm -rf build/scale && $(PYTHON) -m venv build/scale
+	build/scale/bin/pip install --quiet --no-cache-dir $(SCALE_PEERS)
+	@echo $(SCALE_PEERS) > $@
 #: make bench-torch  overhead in PyTorch programs, against PyTorch's own tools; exits with 1 if a limit is exceeded
 bench-torch:
 	@$(TORCH_SETUP) -j$$(nproc) all build/torch/.installed
@@ -31,4 +38,4 @@ anew:
 build/torch-%/.installed:
 	PYTHON='$(PYTHON)' tests/torch/environment.sh $*
 
-.PHONY: anew bench-torch export-peers test-torch torch
+.PHONY: anew bench-torch export-peers scale-peers test-torch torch

@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* What is known of a trace node: the communicator of its collectives plus 1, or one of these. */
-enum { NODE_UNKNOWN = 0, NODE_OF_SEVERAL = UINT32_MAX };
+#define NODE_UNKNOWN 0u
+#define NODE_OF_SEVERAL UINT32_MAX
 
 struct known_launch {
 	uint64_t correlation;

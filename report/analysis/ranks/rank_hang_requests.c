@@ -7,9 +7,8 @@
 #include "report/analysis/ranks/rank_hang.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
-#include <stdio.h>
+#include "report/base/text_builder.h"
 #include <stdlib.h>
-#include <string.h>
 
 struct rank_request {
 	const struct communicator_request *request;
@@ -51,15 +50,26 @@ static bool is_running(const struct ranks *ranks, uint32_t rank)
 	return !ranks->all[rank].input->ended;
 }
 
+/* Adds the key, and before it the name that the program gave the communicator. */
+static void add_communicator_name(struct text_builder *text, const struct requests_of_key *key)
+{
+	const struct communicator_request *first = key->members[0].request;
+
+	if (first->name)
+		text_add(text, "%s (", first->name);
+	text_add(text, "NCCL %016llx%s", (unsigned long long)first->key, first->name ? ")" : "");
+}
+
 static struct rank_hang *add_key_hang(const struct requests_of_key *key,
 	const struct communicator_request *request, uint64_t number)
 {
-	char name[32];
+	struct text_builder name = { .text = NULL };
 	struct rank_hang *hang;
 
-	snprintf(name, sizeof name, "NCCL %016llx", (unsigned long long)request->key);
+	add_communicator_name(&name, key);
 	hang = rank_hangs_add(
-		key->hangs, (struct trace_text){ name, (uint32_t)strlen(name), true }, number);
+		key->hangs, (struct trace_text){ name.text, (uint32_t)name.used, true }, number);
+	free(name.text);
 	hang->operation = nccl_operation_name(request->operation);
 	hang->from = request->from;
 	hang->to = request->to;
@@ -265,8 +275,9 @@ static struct rank_request *list_requests(const struct ranks *ranks, size_t *cou
 		const struct communicator_requests *requests = &ranks->all[rank].input->requests;
 
 		for (size_t i = 0; i < requests->count; i++)
-			*ARRAY_ADD(all, room, *count) = (struct rank_request){ &requests->all[i],
-				rank };
+			if (requests->all[i].key)
+				*ARRAY_ADD(all, room,
+					*count) = (struct rank_request){ &requests->all[i], rank };
 	}
 	if (*count)
 		qsort(all, *count, sizeof *all, by_key);

@@ -248,7 +248,8 @@ static void add_siblings(
 	run_files_free(&files);
 }
 
-void rank_inputs_find(struct rank_inputs *inputs, const struct options *options)
+static void find_inputs(
+	struct rank_inputs *inputs, const struct options *options, bool with_siblings)
 {
 	struct input_finder finder = {
 		.inputs = inputs, .files = file_set_new(), .folders = file_set_new()
@@ -258,7 +259,7 @@ void rank_inputs_find(struct rank_inputs *inputs, const struct options *options)
 		add_argument(&finder, options->files[i]);
 	if (finder.run_count)
 		qsort(finder.runs, finder.run_count, sizeof *finder.runs, by_folder);
-	for (size_t i = 0, next; i < finder.run_count; i = next) {
+	for (size_t i = 0, next; with_siblings && i < finder.run_count; i = next) {
 		for (next = i; next < finder.run_count &&
 			       !strcmp(finder.runs[next].folder, finder.runs[i].folder);)
 			next++;
@@ -269,6 +270,16 @@ void rank_inputs_find(struct rank_inputs *inputs, const struct options *options)
 	free(finder.runs);
 	file_set_free(finder.files);
 	file_set_free(finder.folders);
+}
+
+void rank_inputs_find(struct rank_inputs *inputs, const struct options *options)
+{
+	find_inputs(inputs, options, true);
+}
+
+void rank_inputs_find_named(struct rank_inputs *inputs, const struct options *options)
+{
+	find_inputs(inputs, options, false);
 }
 
 /* ---- which of them are the ranks ---- */

@@ -76,12 +76,19 @@ struct rank_inputs {
 
 /* Lists the traces that options->files mean. Their processes are not opened. */
 void rank_inputs_find(struct rank_inputs *inputs, const struct options *options);
+/* As rank_inputs_find, without the traces of the same run beside a named file. */
+void rank_inputs_find_named(struct rank_inputs *inputs, const struct options *options);
 /* Adds the trace `path`. */
 struct rank_input *rank_inputs_add(struct rank_inputs *inputs, const char *path);
 /* Frees what was converted from the file `path` of another tool, if there are many files. It is
  * closed. */
 void rank_inputs_forget(const struct rank_inputs *inputs, const char *path);
 void rank_inputs_free(struct rank_inputs *inputs);
+
+/* Opens and profiles the trace of an input, and reads its collectives. Returns true if the process
+ * is open now: the caller closes it. Otherwise the status says why the trace cannot be read. */
+bool rank_input_read(struct rank_input *input, const struct categories *categories,
+	const struct options *options);
 
 /* Sets a status that is not OK, and its reason. */
 void rank_input_refuse(struct rank_input *input, enum rank_input_status status, const char *format,

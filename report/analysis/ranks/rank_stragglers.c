@@ -11,30 +11,13 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/text_builder.h"
-#include "report/base/search.h"
 #include "report/text/format_number.h"
+#include "report/analysis/ranks/interval_times.h"
 #include "report/analysis/ranks/rank_set.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Intervals of one straggler on one rank. before_ns: total length of the intervals before it. */
-struct straggler_interval {
-	uint64_t begin_ns, end_ns, before_ns;
-};
-
-struct straggler_intervals {
-	struct straggler_interval *all;
-	size_t count, room;
-	uint64_t *cpu, *gpu; /* time spent in the intervals, by node */
-	size_t cpu_room, gpu_room;
-};
-
-struct arrival {
-	uint64_t at_ns;
-	size_t collective;
-};
 
 /* A node of a rank's tree, without what follows from its path. */
 struct straggler_node {
@@ -50,38 +33,10 @@ struct straggler_pass {
 	struct profile *profile;
 	struct straggler_node *nodes; /* of the rank's tree */
 	uint32_t node_count;
-	uint32_t *leaves;         /* by collective: leaf of the GPU work, then the launching node */
-	uint32_t peer_of;         /* bits: the stragglers that it is compared with, or is */
-	struct arrival *launched; /* sorted by launch time */
-	struct straggler_intervals intervals[RANKS_STRAGGLERS_MAX];
+	uint32_t peer_of; /* bits: the stragglers that it is compared with, or is */
+	struct collective_nodes launched;
+	struct interval_times intervals[RANKS_STRAGGLERS_MAX];
 };
-
-COMPARE_BY_TWO(by_arrival, struct arrival, at_ns, collective)
-
-/* Returns the collectives by launch or request time. The caller frees the array. */
-static struct arrival *collectives_by_time(const struct collectives *collectives, bool launched)
-{
-	struct arrival *arrivals = xcalloc((collectives->count + 1) * sizeof *arrivals);
-
-	for (size_t i = 0; i < collectives->count; i++)
-		arrivals[i] = (struct arrival){ launched ? collectives->all[i].launched_ns
-							 : collectives->all[i].requested_ns,
-			i };
-	qsort(arrivals, collectives->count, sizeof *arrivals, by_arrival);
-	return arrivals;
-}
-
-static void add_straggler_interval(
-	struct straggler_intervals *intervals, uint64_t begin_ns, uint64_t end_ns)
-{
-	const struct straggler_interval *last = intervals->count
-							? &intervals->all[intervals->count - 1]
-							: NULL;
-	const uint64_t before = last ? last->before_ns + (last->end_ns - last->begin_ns) : 0;
-
-	*ARRAY_ADD(intervals->all, intervals->room,
-		intervals->count) = (struct straggler_interval){ begin_ns, end_ns, before };
-}
 
 /* Whether the straggler was last in a collective of the group in which it is examined. */
 static bool is_late_outcome(const struct outcome *outcome, const struct straggler *straggler)
@@ -92,7 +47,7 @@ static bool is_late_outcome(const struct outcome *outcome, const struct straggle
 static void find_straggler_intervals(struct straggler_pass *pass)
 {
 	const struct collectives *collectives = pass->rank->collectives;
-	struct arrival *arrivals = collectives_by_time(collectives, false);
+	struct collective_arrival *arrivals = collectives_by_request(collectives);
 
 	for (size_t i = 1; i < collectives->count && arrivals[i].at_ns != UINT64_MAX; i++) {
 		const uint32_t outcome = collectives->all[arrivals[i].collective].outcome;
@@ -100,120 +55,10 @@ static void find_straggler_intervals(struct straggler_pass *pass)
 		for (size_t s = 0; outcome != UINT32_MAX && s < pass->ranks->straggler_count; s++)
 			if (is_late_outcome(
 				    &pass->ranks->outcomes[outcome], &pass->ranks->stragglers[s]))
-				add_straggler_interval(&pass->intervals[s], arrivals[i - 1].at_ns,
+				interval_times_add(&pass->intervals[s], arrivals[i - 1].at_ns,
 					arrivals[i].at_ns);
 	}
 	free(arrivals);
-}
-
-DEFINE_COUNT_WHILE(intervals_begun, struct straggler_interval, item->begin_ns <= limit)
-
-/* Total length of the intervals before `at_ns`. */
-static uint64_t time_before(const struct straggler_intervals *intervals, uint64_t at_ns)
-{
-	const size_t count = intervals_begun(intervals->all, intervals->count, at_ns);
-	const struct straggler_interval *last = count ? &intervals->all[count - 1] : NULL;
-
-	return last ? last->before_ns +
-			       ((at_ns < last->end_ns ? at_ns : last->end_ns) - last->begin_ns)
-		    : 0;
-}
-
-static void add_node_time(uint64_t **by_node, size_t *room, uint32_t node, uint64_t ns)
-{
-	array_grow_zeroed(by_node, room, (size_t)node + 1, sizeof **by_node);
-	(*by_node)[node] += ns;
-}
-
-static void add_cpu_time(
-	struct straggler_pass *pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
-{
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
-		struct straggler_intervals *intervals = &pass->intervals[s];
-
-		add_node_time(&intervals->cpu, &intervals->cpu_room, node,
-			time_before(intervals, at_ns + duration_ns) -
-				time_before(intervals, at_ns));
-	}
-}
-
-static void add_gpu_time(
-	struct straggler_pass *pass, uint32_t node, uint64_t at_ns, uint64_t duration_ns)
-{
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
-		struct straggler_intervals *intervals = &pass->intervals[s];
-		const size_t count = intervals_begun(intervals->all, intervals->count, at_ns);
-
-		if (count && at_ns < intervals->all[count - 1].end_ns)
-			add_node_time(&intervals->gpu, &intervals->gpu_room, node, duration_ns);
-	}
-}
-
-DEFINE_COUNT_WHILE(launched_before, struct arrival, item->at_ns < limit)
-
-/* Stores the leaf of GPU work that was launched at `at_ns` in the collectives launched then.
- * set_places replaces it by its parent, the launching node. */
-static void set_collective_node(struct straggler_pass *pass, uint32_t leaf, uint64_t at_ns)
-{
-	const struct collectives *collectives = pass->rank->collectives;
-
-	for (size_t i = launched_before(pass->launched, collectives->count, at_ns);
-		i < collectives->count && pass->launched[i].at_ns == at_ns; i++)
-		pass->leaves[pass->launched[i].collective] = leaf;
-}
-
-/* Clears the sums: the trace is read from its beginning. */
-static void clear_interval_times(void *context)
-{
-	struct straggler_pass *pass = context;
-
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++) {
-		if (pass->intervals[s].cpu)
-			memset(pass->intervals[s].cpu, 0,
-				pass->intervals[s].cpu_room * sizeof *pass->intervals[s].cpu);
-		if (pass->intervals[s].gpu)
-			memset(pass->intervals[s].gpu, 0,
-				pass->intervals[s].gpu_room * sizeof *pass->intervals[s].gpu);
-	}
-}
-
-static void add_leaf_time(
-	void *context, uint32_t node, bool is_work, uint64_t at_ns, uint64_t duration_ns)
-{
-	struct straggler_pass *pass = context;
-
-	if (!is_work) {
-		add_cpu_time(pass, node, at_ns, duration_ns);
-		return;
-	}
-	set_collective_node(pass, node, at_ns);
-	add_gpu_time(pass, node, at_ns, duration_ns);
-}
-
-static void add_instance_time(void *context, uint32_t node, uint64_t at_ns, long double value)
-{
-	add_cpu_time(context, node, at_ns, clamp_to_u64(value));
-}
-
-static bool is_communication(const struct profile *profile, uint32_t node)
-{
-	return node_names_is_communication(profile->names, profile->tree->nodes[node].name);
-}
-
-/* Adds GPU work to all ancestors. Communication is left out: it is what ranks wait for, not what
- * delays them. */
-static void sum_gpu_times(const struct profile *profile, struct straggler_intervals *intervals)
-{
-	const struct tree *tree = profile->tree;
-
-	ARRAY_GROW(intervals->gpu, intervals->gpu_room, tree->count);
-	ARRAY_GROW(intervals->cpu, intervals->cpu_room, tree->count);
-	for (uint32_t id = tree->count - 1; id > 0; id--) {
-		if (intervals->gpu[id] && !tree->nodes[id].first_child &&
-			is_communication(profile, id))
-			intervals->gpu[id] = 0;
-		intervals->gpu[tree->nodes[id].parent] += intervals->gpu[id];
-	}
 }
 
 /* Keeps the tree, with the id of each node's call path, which is the same in each rank. */
@@ -246,14 +91,9 @@ static void set_places(struct straggler_pass *pass)
 {
 	struct collectives *collectives = pass->rank->collectives;
 
-	for (size_t i = 0; i < collectives->count; i++) {
-		const uint32_t leaf = pass->leaves[i],
-			       node = leaf && is_communication(pass->profile, leaf)
-					      ? pass->profile->tree->nodes[leaf].parent
-					      : 0;
-
-		collectives->all[i].place = pass->nodes[node].place;
-	}
+	for (size_t i = 0; i < collectives->count; i++)
+		collectives->all[i].place =
+			pass->nodes[collective_node_of(&pass->launched, pass->profile, i)].place;
 	pass->rank->read_again = true;
 }
 
@@ -277,39 +117,29 @@ static void close_rank(struct straggler_pass *pass)
 	process_close(&pass->process);
 	free(pass->process.command);
 	rank_inputs_forget(&pass->ranks->inputs, pass->process.path);
-	free(pass->launched);
-	free(pass->leaves);
+	collective_nodes_free(&pass->launched);
 }
 
 /* Profiles the rank once more. Adds up the CPU and GPU time of each node in the intervals before
  * the stragglers' collectives. Sets the place that launched each collective. */
 static void run_straggler_pass(struct straggler_pass *pass, const struct options *given)
 {
-	const struct profile_observer observer = { .context = pass,
-		.restart = clear_interval_times,
-		.leaf = add_leaf_time,
-		.instance = add_instance_time };
+	struct interval_pass times = { pass->intervals, pass->ranks->straggler_count,
+		&pass->launched };
+	const struct profile_observer observer = interval_pass_observer(&times);
 	struct profile_options options;
 
 	if (!open_rank(pass))
 		return;
 	find_straggler_intervals(pass);
-	pass->launched = collectives_by_time(pass->rank->collectives, true);
-	pass->leaves = xcalloc((pass->rank->collectives->count + 1) * sizeof *pass->leaves);
-	options = process_profile_options(&pass->process, given);
-	options.metric = METRIC_CPU;
-	options.pick_metric = false;
-	options.counter = NULL;
-	/* Warm-up steps of one rank may be steady-state steps of another. Their call paths would
-	 * differ: process->steps is NULL. */
-	options.no_timeline = true;
+	pass->launched = collective_nodes_new(pass->rank->collectives);
+	options = collective_nodes_options(&pass->process, given);
 	options.observer = &observer;
 	pass->profile = profile_build(pass->process.reader, pass->process.texts, &options);
 	pass->profile->options.observer = NULL;
 	keep_nodes(pass);
 	set_places(pass);
-	for (size_t s = 0; s < pass->ranks->straggler_count; s++)
-		sum_gpu_times(pass->profile, &pass->intervals[s]);
+	interval_pass_finish(&times, pass->profile);
 	close_rank(pass);
 }
 
@@ -473,11 +303,8 @@ static struct straggler *find_stragglers(const struct ranks *ranks, size_t *coun
 
 static void free_straggler_pass(struct straggler_pass *pass)
 {
-	for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++) {
-		free(pass->intervals[s].all);
-		free(pass->intervals[s].cpu);
-		free(pass->intervals[s].gpu);
-	}
+	for (size_t s = 0; s < RANKS_STRAGGLERS_MAX; s++)
+		interval_times_free(&pass->intervals[s]);
 	free(pass->nodes);
 }
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Aligns the clocks of the ranks along a spanning tree of their groups:
+report/analysis/ranks/rank_clocks.c, with the same result."""
+import heapq
+import numpy as np
+from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock, fit_thinned, thinned
+from pperf_parts.communicators import LOST, SAMPLED, compare_names, sampled
+
+
+class Clocks:
+    """`fit`, `island` and `with_` of each rank; islands as [reference, number of ranks]."""
+
+    def __init__(self, groups, rank_count, is_whole, executor):
+        self.groups, self.is_whole, self.executor = groups, is_whole, executor
+        self.fit, self.island, self.with_ = [Fit() for _ in range(rank_count)], [None] * rank_count, [0] * rank_count
+        self.memberships = [[] for _ in range(rank_count)]
+        for number, group in enumerate(groups):
+            for member in group.members:
+                self.memberships[member.rank].append((number, member))
+        self.ends = [self.count_ends(group) for group in groups]
+        self.reached, self.heap, self.islands = [False] * len(groups), [], []
+        for whole in True, False:
+            for rank in range(rank_count):
+                if self.island[rank] is None and is_whole[rank] == whole:
+                    self.grow_island(rank)
+        for group in groups:
+            self.set_group_island(group)
+        largest = max(range(len(self.islands)), key=lambda i: (self.islands[i][1], -i), default=None)
+        self.reference = self.islands[largest][0] if self.islands else 0
+        self.aligned = [rank == self.reference or (largest is not None and self.island[rank] == largest) for rank in range(rank_count)]
+
+    @staticmethod
+    def count_ends(group):
+        comm = group.members[group.longest].comm
+        return int((comm.together & (comm.end != LOST)).sum())
+
+    def reach(self, rank, island):
+        self.island[rank] = island
+        self.islands[island][1] += 1
+        for number, _ in self.memberships[rank]:
+            if not self.reached[number]:
+                self.reached[number] = True
+                heapq.heappush(self.heap, (-self.ends[number], rank, number))
+
+    def grow_island(self, reference):
+        island = len(self.islands)
+        self.islands.append([reference, 0])
+        self.reach(reference, island)
+        while self.heap:
+            self.grow_by_group(self.groups[heapq.heappop(self.heap)[2]], island)
+        if self.islands[island][1] > 1:
+            return
+        self.island[reference] = None
+        self.islands.pop()
+        for number, _ in self.memberships[reference]:
+            self.reached[number] = False
+
+    def grow_by_group(self, group, island):
+        inside = [m.rank for m in group.members if self.island[m.rank] == island]
+        hub = next((rank for rank in inside if self.is_whole[rank]), inside[0] if inside else None)
+        outside = [m.rank for m in group.members if self.island[m.rank] is None]
+        fits = self.executor.map(fit_thinned, (self.pairs_of(hub, rank) for rank in outside))
+        for rank, fit in zip(outside, fits):
+            if fit.pairs:
+                self.fit[rank], self.with_[rank] = fit, hub
+                self.reach(rank, island)
+
+    def pairs_of(self, hub, rank):
+        other, own = self.common_ends(hub, rank)
+        order = np.argsort(own, kind="stable")
+        return thinned(other[order], own[order])
+
+    def common_ends(self, hub, rank):
+        """Times at which common collectives ended, on the clock of the hub's island and on the own."""
+        of_hub, other, own = dict(self.memberships[hub]), [], []
+        for number, right in self.memberships[rank]:
+            left = of_hub.get(number)
+            if not left:
+                continue
+            first = max(-left.shift, -right.shift)
+            count = min(len(left.comm) - left.shift, len(right.comm) - right.shift) - first
+            if count <= 0:
+                continue
+            a, b = slice(first + left.shift, first + left.shift + count), slice(first + right.shift, first + right.shift + count)
+            both = (left.comm.end[a] != LOST) & (right.comm.end[b] != LOST) & left.comm.together[a]
+            other.append(self.fit[hub].map(left.comm.end[a][both]))
+            own.append(right.comm.end[b][both])
+        empty = np.zeros(0, np.int64)
+        return np.concatenate(other or [empty]), np.concatenate(own or [empty])
+
+    def set_group_island(self, group):
+        most = 0
+        for member in group.members:
+            island = self.island[member.rank]
+            if island is None or island == group.island:
+                continue
+            count = sum(self.island[m.rank] == island for m in group.members)
+            if count > most:
+                most, group.island = count, island
+
+
+def explain_unaligned(comms, of_reference, reference_number):
+    """Why a rank shares no island with the reference. `comms`: its communicators."""
+    together = int(sum(comm.together.sum() for comm in comms))
+    if together < PAIRS_MIN:
+        return "it has %d collectives that end at the same time on all ranks; %d are needed" % (together, PAIRS_MIN)
+    if all(compare_names(a, b) < 0 for a in of_reference for b in comms):
+        return "it shares no process group with rank %d, directly or through other ranks" % reference_number
+    left, right = of_reference[0], comms[0]
+    count = min(len(left), len(right))
+    if not count or not np.array_equal(left.kind[:count], right.kind[:count]):
+        return "its collectives differ from those of the others, or are in another order"
+    index = sampled(left, right, 0, 0, count)
+    return ("the ends of its collectives do not keep a constant distance to the others' (median deviation %d ns)"
+            % fit_clock(left.end[index], right.end[index]).residual)

@@ -1,0 +1,517 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Parts: what `pperf-report part` writes is what the views of each trace show, and what `pperf` merges
+of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
+that merge; without them those cases are skipped."""
+import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run
+
+GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
+ENGINES = ROOT / "build" / "scale" / "bin" / "python"
+RANKS = 64
+
+
+def job(folder, ranks, steps, *settings):
+    folder.mkdir(exist_ok=True)
+    run(folder, "job_load", folder, ranks, steps, *settings, check=0)
+    return folder
+
+
+def part(traces, parts, *options, check=0, env=None):
+    result = subprocess.run([str(REPORT), "part", *map(str, traces if isinstance(traces, list) else [traces]), "-o", str(parts), *map(str, options)],
+                            capture_output=True, text=True, env=environment(LC_ALL="C.UTF-8", **(env or {})), timeout=300)
+    assert result.returncode == check, (result.returncode, result.stderr[-600:])
+    return result.stdout + result.stderr
+
+
+def pperf(*arguments, check=0, **env):
+    """Runs scripts/pperf with the Python that has the engines."""
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run([str(ROOT / "scripts" / "pperf"), *map(str, arguments)], capture_output=True, text=True, timeout=300,
+                            env=environment(LC_ALL="C.UTF-8", PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT), **env))
+    assert result.returncode == check, "pperf %s ended with %d: %s" % (" ".join(map(str, arguments)), result.returncode, (result.stdout + result.stderr)[-1500:])
+    return result.stdout if check < 2 else result.stdout + result.stderr
+
+
+def table(parts, name):
+    """The rows of a table of all tasks, as dictionaries of texts."""
+    rows = []
+    for path in sorted((parts / name).glob("*.csv.gz")):
+        rows += csv.DictReader(io.StringIO(gzip.open(path, "rt", encoding="utf-8", newline="").read()))
+    return rows
+
+
+def manifests(parts):
+    return sorted((parts / "manifest").glob("*.json"))
+
+
+def same(traces, parts, *options):
+    """Compares the merge of the parts with C's answer."""
+    want = json.loads(report("ranks", *(traces if isinstance(traces, list) else [traces]), "-f", "json", *options).stdout)
+    got = json.loads(pperf("ranks", parts, "-f", "json", *options))
+    assert list(got) == list(want), set(got) ^ set(want)
+    for key in want:
+        if isinstance(want[key], list):
+            assert len(got[key]) == len(want[key]), (key, len(got[key]), len(want[key]))
+            for number, (left, right) in enumerate(zip(got[key], want[key])):
+                assert left == right, (key, number, left, right)
+        assert got[key] == want[key], (key, got[key], want[key])
+    return got
+
+
+# ---- the map ----
+
+def of_rank(view, traces, rank, form="json"):
+    """The rows of a view of one rank."""
+    text = report(view, traces, "--rank", rank, "-f", form).stdout.decode()
+    return json.loads(text)["rows"] if form == "json" else list(csv.DictReader(io.StringIO(text)))
+
+
+def findings_of(traces, rank):
+    """Without the finding that compares ranks."""
+    return [r for r in of_rank("diagnose", traces, rank) if r["kind"] in ("finding", "note") and r["name"] != "collective-waits"]
+
+
+@case
+def the_tables_of_a_trace_add_up_to_its_views(folder):
+    traces, parts = job(folder / "job", 2, 10, "straggler=1"), folder / "parts"
+    part(traces, parts)
+    for rank in range(2):
+        mine = [row for row in table(parts, "places") if int(row["rank"]) == rank]
+        tree = of_rank("tree", traces, rank, "csv")
+        for key in ("calls", "cpu_total_ns", "gpu_total_ns", "gpu_calls", "idle_ns"):
+            assert sum(int(r[key] or 0) for r in mine) == sum(int(r[key] or 0) for r in tree), (rank, key)
+        assert {r["path"]: r["gpu_total_ns"] for r in mine if r["gpu_total_ns"] not in ("", "0")} == {
+            r["path"]: r["gpu_total_ns"] for r in tree if r["gpu_total_ns"] not in ("", "0")}
+        steps = [r for r in of_rank("steps", traces, rank) if r["kind"] == "step"]
+        assert [(int(r["step"]), int(r["duration_ns"]), int(r["busy_ns"])) for r in table(parts, "steps") if int(r["rank"]) == rank] == [
+            (r["step"], r["duration_ns"], r["busy_ns"]) for r in steps]
+        findings = findings_of(traces, rank)
+        assert [(r["name"], r["impact_ns"]) for r in table(parts, "findings") if int(r["rank"]) == rank] == [
+            (r["name"], str(r.get("impact_ns") or "")) for r in findings]
+        whole = json.loads(report("ranks", traces, "-f", "json").stdout)["rows"][rank]
+        process = [r for r in table(parts, "processes") if int(r["rank"]) == rank][0]
+        assert [int(process[k]) for k in ("wall_ns", "gpu_busy_ns", "pid")] == [whole[k] for k in ("wall_ns", "gpu_busy_ns", "pid")]
+
+
+@case
+def spreads_count_each_call_once(folder):
+    traces, parts = job(folder / "job", 1, 10), folder / "parts"
+    part(traces, parts)
+    calls, buckets = {}, {}
+    for row in table(parts, "places"):
+        if row["kind"] in ("range", "op", "module", "kernel", "step"):
+            calls[row["key"]] = int(row["calls"])
+    for row in table(parts, "spreads"):
+        if row["of"] == "duration" and row["key"] in calls:
+            buckets[row["key"]] = buckets.get(row["key"], 0) + int(row["count"])
+    assert calls and buckets == {key: count for key, count in calls.items() if key in buckets} and len(buckets) > len(calls) / 2
+
+
+@case
+def a_second_run_writes_only_what_is_missing_or_changed(folder):
+    traces, parts = job(folder / "job", 4, 4), folder / "parts"
+    assert "4 written, 0 were there" in part(traces, parts)
+    before = {path: path.stat().st_mtime_ns for path in parts.rglob("*") if path.is_file()}
+    assert "0 written, 4 were there" in part(traces, parts)
+    assert before == {path: path.stat().st_mtime_ns for path in parts.rglob("*") if path.is_file()}
+    os.truncate(traces / "rank00002.bin", 200000)
+    assert "1 written, 3 were there" in part(traces, parts)
+    manifests(parts)[0].unlink()
+    assert "were there" in part(traces, parts) and "0 written, 4 were there" in part(traces, parts)
+    assert not list(parts.rglob("*.tmp"))
+
+
+@case
+def shares_are_disjoint_and_complete(folder):
+    traces, parts = job(folder / "job", 7, 2), folder / "parts"
+    for index in range(3):
+        part(traces, parts, "--share", env={"SLURM_PROCID": str(index), "SLURM_NTASKS": "3"})
+    assert len(manifests(parts)) == 3 and sorted(int(r["rank"]) for r in table(parts, "processes")) == list(range(7))
+    assert "4 traces: 0 written, 4 were there" in part([traces / ("rank%05d.bin" % i) for i in range(4)], parts)
+    assert "0 written" in part(traces, parts, "--share", "--tasks", 2, env={"JOB_COMPLETION_INDEX": "1"})
+    assert "--tasks N" in part(traces, parts, "--share", check=64, env={"JOB_COMPLETION_INDEX": "1"})
+    assert "needs SLURM_PROCID" in part(traces, parts, "--share", check=64)
+    assert "needs the folder" in report("part", traces, check=64).stderr.decode()
+
+
+@case
+def damaged_and_empty_traces_have_a_status(folder):
+    traces, parts = job(folder / "job", 5, 4), folder / "parts"
+    os.truncate(traces / "rank00001.bin", (traces / "rank00001.bin").stat().st_size // 2)
+    (traces / "rank00002.bin").write_bytes(b"")
+    (traces / "rank00003.bin").write_bytes(b"garbage")
+    part(traces, parts)
+    assert [r["status"] for r in sorted(table(parts, "processes"), key=lambda r: r["file"])] == ["ok", "cut", "empty", "unreadable", "ok"]
+    shutil.rmtree(parts)
+    part(traces, parts, "--strict", check=2)
+
+
+@case
+def redacted_parts_have_no_names_of_files_and_hosts(folder):
+    traces, parts = job(folder / "secret-job", 2, 2), folder / "parts"
+    os.truncate(traces / "rank00001.bin", 100000)
+    part(traces, parts, "--redact")
+    text = "".join(gzip.open(p, "rt").read() for p in parts.rglob("*.gz")) + "".join(p.read_text() for p in manifests(parts))
+    assert "secret" not in text and "train.py" not in text and "python" in text, [line for line in text.splitlines() if "secret" in line][:3]
+
+
+# ---- the reduce ----
+
+@case
+def ranks_are_those_of_pperf_report(folder):
+    traces, parts = job(folder / "job", RANKS, 10, "straggler=3"), folder / "parts"
+    part(traces, parts)
+    got = same(traces, parts)
+    assert got["matched"] == 240 and got["stragglers"][0]["rank"] == 3
+
+
+@case
+def faults_are_those_of_pperf_report(folder):
+    traces, parts = job(folder / "job", 24, 10, "straggler=3"), folder / "parts"
+    os.truncate(traces / "rank00010.bin", (traces / "rank00010.bin").stat().st_size // 2)
+    (traces / "rank00011.bin").write_bytes(b"")
+    (traces / "rank00012.bin").unlink()
+    shutil.copy(traces / "rank00013.bin", traces / "copy.bin")
+    job(traces, 24, 10, "first=14", "count=1", "pid=5000", "prefix=early", "start=1699999990000000000")
+    job(traces, 24, 10, "first=20", "count=1", "prefix=other", "start=1600000000000000000", "run=77")
+    with open(traces / "rank00016.bin", "r+b") as file:
+        file.seek((traces / "rank00016.bin").stat().st_size * 3 // 5)
+        file.write(bytes(60000))
+    part(traces, parts)
+    got = same(traces, parts)
+    assert got["missing_ranks"] == [11, 12] and {f["status"] for f in got["faults"]} == {"cut", "damaged", "empty", "copy", "superseded", "other_run"}
+    pperf("ranks", parts, "--strict", check=2)
+    same(traces, parts, "--quorum", "100")
+
+
+@case
+def communicators_of_groups_and_without_names(folder):
+    for number, settings in enumerate((["groups=4x2x3", "straggler=5"], ["groups=2x2x2", "named=0"], ["straggler=1", "named=0"])):
+        traces, parts = job(folder / str(number), 24 if number == 0 else 8, 6, *settings), folder / ("parts%d" % number)
+        part(traces, parts)
+        same(traces, parts)
+
+
+@case
+def a_hang_is_that_of_pperf_report(folder):
+    traces, parts = job(folder / "job", 8, 6, "hang=4", "absent=2"), folder / "parts"
+    part(traces, parts)
+    assert same(traces, parts)["hangs"], "no hang"
+
+
+class NcclJob:
+    """Eight ranks on the simulated NCCL that hang (tests/programs/nccl_job.c), killed when they do."""
+
+    def __init__(self, folder, *hang):
+        program = BUILD / "cudasim" / "13" / "nccl_job"
+        if not program.exists():
+            raise Skip("the simulated device is not built: make cudasim")
+        folder.mkdir()
+        self.traces, ranks = [folder / str(rank) / "trace.bin" for rank in range(8)], []
+        for rank, path in enumerate(self.traces):
+            path.parent.mkdir()
+            ranks.append(subprocess.Popen([program, str(rank), folder, "4", *map(str, hang)], cwd=path.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                          env=environment(RANK=str(rank), WORLD_SIZE="8", LD_PRELOAD=preload())))
+        try:
+            self.wait_until_it_hangs()
+        finally:
+            for process in ranks:
+                process.kill()
+                process.wait()
+
+    def wait_until_it_hangs(self):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            done = report("ranks", *self.traces, "-f", "json", check=None) if all(path.exists() for path in self.traces) else None
+            if done and done.returncode == 0 and json.loads(done.stdout)["hangs"]:
+                return
+            time.sleep(0.1)
+
+
+@case
+def hangs_in_calls_of_nccl_are_those_of_pperf_report(folder):
+    if SANITIZED:
+        raise Skip("as in the plain build")
+    for number, hang in enumerate((("collective", 5), ("send", 5), ("receive", 6), ("init", 3), ("split", 3))):
+        made = NcclJob(folder / hang[0], *hang)
+        part(made.traces, folder / str(number))
+        assert same(made.traces, folder / str(number))["hangs"], hang
+
+
+@case
+def ranks_of_the_given_traces_are_those_of_pperf_report(folder):
+    groups = [sorted((GIVEN / "kineto").glob("param__dlrm_worker*"))]
+    groups += [sorted(path.glob("*")) for path in sorted(GIVEN.glob("kineto/*")) if path.is_dir()]
+    groups = [group for group in groups if len(group) > 1 and report("ranks", *group, check=None).returncode == 0]
+    if not groups:
+        raise Skip("PPERF_TEST_DATA has no traces of several ranks")
+    for number, group in enumerate(groups):
+        part(group, folder / str(number))
+        same(group, folder / str(number))
+
+
+@case
+def trees_steps_and_findings_add_up_over_ranks(folder):
+    traces, parts = job(folder / "job", 6, 6, "straggler=3"), folder / "parts"
+    part(traces, parts)
+    tree = json.loads(pperf("tree", parts, "-f", "json"))["rows"]
+    for key in ("calls", "cpu_total_ns", "gpu_total_ns", "gpu_calls"):
+        want = sum(int(r[key] or 0) for rank in range(6) for r in of_rank("tree", traces, rank, "csv"))
+        assert sum(row[key] or 0 for row in tree) == want, key
+    steps = json.loads(pperf("steps", parts, "-f", "json"))["rows"]
+    each = [[r for r in of_rank("steps", traces, rank) if r["kind"] == "step"] for rank in range(6)]
+    for number, row in enumerate(steps):
+        values = [rank[number]["duration_ns"] for rank in each]
+        assert (row["ranks"], row["min_ns"], row["max_ns"], row["max_rank"], row["duration_ns"]) == (
+            6, min(values), max(values), values.index(max(values)), sum(values)), row
+    one = json.loads(pperf("tree", parts, "--rank", 3, "-f", "json"))["rows"]
+    assert sum(row["calls"] or 0 for row in one) < sum(row["calls"] or 0 for row in tree) and all(row["most_rank"] == 3 for row in one)
+    findings = json.loads(pperf("diagnose", parts, "-f", "json"))["rows"]
+    assert findings and sum(r["impact_ns"] or 0 for r in findings) == sum(
+        r.get("impact_ns") or 0 for rank in range(6) for r in findings_of(traces, rank))
+
+
+@case
+def a_query_reads_tables_and_nothing_else(folder):
+    traces, parts = job(folder / "job", 3, 4), folder / "parts"
+    part(traces, parts)
+    rows = json.loads(pperf("query", parts, "select rank, count(*) n from collectives group by rank order by rank", "-f", "json"))["rows"]
+    assert rows == [{"rank": rank, "n": 96} for rank in range(3)]
+    assert len(json.loads(pperf("query", parts, "select rank, wait_ns from rank_waits", "-f", "json"))["rows"]) == 3
+    for sql in ("select * from read_text('/etc/passwd')", "copy places to '%s'" % (folder / "out.csv"), "set enable_external_access = true",
+                "attach '%s' as other" % (folder / "db"), "install httpfs", "select nothing from nowhere"):
+        text = pperf("query", parts, sql, check=2)
+        assert text.startswith("pperf: the query fails") and len(text.splitlines()) == 1, text
+    assert not (folder / "out.csv").exists() and not (folder / "db").exists()
+
+
+# ---- hostile parts ----
+
+def rewritten(parts, change):
+    """Changes the manifest of the only task."""
+    path = manifests(parts)[0]
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(change(manifest) or manifest))
+
+
+def replaced(parts, name, content):
+    """Replaces the bytes of a table, and the number of bytes in the manifest."""
+    path = next((parts / name).glob("*.csv.gz"))
+    path.write_bytes(content)
+    rewritten(parts, lambda m: m["tables"][name].update(bytes=len(content)))
+
+
+@case
+def hostile_parts_are_refused_in_a_sentence(folder):
+    traces, good = job(folder / "job", 2, 2), folder / "parts"
+    part(traces, good)
+    name = manifests(good)[0].stem
+    header = gzip.decompress((good / "collectives" / (name + ".csv.gz")).read_bytes()).split(b"\n")[0] + b"\n"
+    rows = len(table(good, "collectives"))
+    bomb = gzip.compress(header + b"1,0,0,0,1,1,2,,,0,0,0,0\n" * 3000000, 9)
+    cases = {
+        "no manifest": lambda p: shutil.rmtree(p / "manifest"),
+        "not JSON": lambda p: manifests(p)[0].write_text("{"),
+        "deep JSON": lambda p: manifests(p)[0].write_text("[" * 100000),
+        "another schema": lambda p: rewritten(p, lambda m: m.update(schema="pperf.part/2")),
+        "a list": lambda p: rewritten(p, lambda m: [1]),
+        "another task": lambda p: rewritten(p, lambda m: m.update(task="../../../etc/pas")),
+        "an SQL column": lambda p: rewritten(p, lambda m: m["tables"]["collectives"]["columns"].append(["x'); drop", "BIGINT"])),
+        "another type": lambda p: rewritten(p, lambda m: m["tables"]["collectives"]["columns"][3].__setitem__(1, "VARCHAR")),
+        "a column less": lambda p: rewritten(p, lambda m: m["tables"]["collectives"]["columns"].pop()),
+        "rows that cannot be": lambda p: rewritten(p, lambda m: m["tables"]["collectives"].update(rows=10 ** 15)),
+        "negative rows": lambda p: rewritten(p, lambda m: m["tables"]["collectives"].update(rows=-1)),
+        "fewer rows": lambda p: rewritten(p, lambda m: m["tables"]["collectives"].update(rows=rows + 1)),
+        "more rows": lambda p: rewritten(p, lambda m: m["tables"]["collectives"].update(rows=rows - 1)),
+        "a file less": lambda p: (p / "sites" / (name + ".csv.gz")).unlink(),
+        "a cut file": lambda p: os.truncate(p / "collectives" / (name + ".csv.gz"), 1000),
+        "cut, and the manifest agrees": lambda p: replaced(p, "collectives", (p / "collectives" / (name + ".csv.gz")).read_bytes()[:1000]),
+        "not gzip": lambda p: replaced(p, "collectives", b"x" * 5000),
+        "wrong types": lambda p: replaced(p, "collectives", gzip.compress(header + b"a,b,c,d,e,f,g,h,i,j,k,l,m\n" * rows)),
+        "other columns": lambda p: replaced(p, "collectives", gzip.compress(b"a\n" + b"1\n" * rows)),
+        "huge numbers": lambda p: replaced(p, "collectives", gzip.compress(header + b"1,0,0,0,1,99999999999999999999,2,,,0,0,0,0\n" * rows)),
+        "an unknown kind": lambda p: replaced(p, "collectives", gzip.compress(header + b"%d,0,0,0,99,1,2,,,0,0,0,0\n" % 1 * rows)),
+        "a bomb": lambda p: replaced(p, "collectives", bomb),
+    }
+    for what, change in cases.items():
+        parts = folder / what.replace(" ", "-")
+        shutil.copytree(good, parts)
+        change(parts)
+        text = pperf("ranks", parts, check=2)
+        assert text.startswith("pperf: ") and len(text.splitlines()) == 1 and len(text) < 900 and "Traceback" not in text, (what, text)
+
+
+# ---- Dask ----
+
+class Cluster:
+    """A Dask scheduler and workers, as processes on the loopback interface."""
+
+    def __init__(self, folder, workers=2):
+        if not ENGINES.exists():
+            raise Skip("make scale-peers is needed")
+        self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
+        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        for _ in range(workers):
+            self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
+                       "--local-directory", str(folder))
+        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
+        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
+
+    def start(self, kind, *options):
+        env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5")
+        log = open(self.folder / ("%s%d.log" % (kind, len(self.processes))), "wb")
+        self.processes.append(subprocess.Popen([str(ENGINES.parent / "dask"), kind, *options], env=env, stdout=log, stderr=log, cwd=self.folder))
+        deadline = time.monotonic() + 90
+        while kind == "scheduler" and not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()
+
+
+def contents(parts):
+    """The tables of all tasks, without the manifests, which have times."""
+    return {str(path.relative_to(parts)): path.read_bytes() for path in parts.rglob("*.csv.gz")}
+
+
+def written_file(parts, deadline):
+    """Waits until a task has written something. False: not until the deadline."""
+    while time.monotonic() < deadline:
+        if list(parts.glob("*/*")):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@case
+def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
+    traces, parts, quiet = job(folder / "job", 32, 10, "straggler=3"), folder / "parts", folder / "quiet"
+    with Cluster(folder) as cluster:
+        pperf("part", traces, "-o", quiet, "--dask", cluster.file)
+        running = subprocess.Popen([str(ROOT / "scripts" / "pperf"), "part", str(traces), "-o", str(parts), "--dask", str(cluster.file)],
+                                   env=environment(PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert written_file(parts, time.monotonic() + 120)
+        cluster.processes[-1].kill()
+        out, error = running.communicate(timeout=240)
+        assert running.returncode == 0, error[-800:]
+        assert contents(parts) == contents(quiet) and not list(parts.rglob("*.tmp"))
+        want, got = (json.loads(pperf("ranks", p, "-f", "json", *o)) for p, o in ((quiet, ()), (parts, ("--dask", cluster.file))))
+        assert want == got and got["matched"] == 240
+        assert want == json.loads(report("ranks", traces, "-f", "json").stdout)
+        lost = manifests(parts)[:3]
+        count = sum(len(json.loads(path.read_text())["traces"]) for path in lost)
+        for path in lost:
+            path.unlink()
+        assert "32 traces: %d written, %d were there" % (count, 32 - count) in pperf("part", traces, "-o", parts, "--dask", cluster.file)
+        assert contents(parts) == contents(quiet)
+
+
+@case
+def processes_and_parquet_have_the_same_answer(folder):
+    traces, parts = job(folder / "job", 8, 6, "straggler=3"), folder / "parts"
+    assert "8 traces: 8 written, 0 were there" in pperf("part", traces, "-o", parts, "-j", 3, "--parquet")
+    assert len(manifests(parts)) == 3 and len(list(parts.glob("*/*.parquet"))) == 30
+    for path in parts.glob("*/*.csv.gz"):
+        path.unlink()
+    same(traces, parts)
+    path = next(parts.glob("collectives/*.parquet"))
+    path.write_bytes(path.read_bytes()[:200])
+    assert len(pperf("ranks", parts, check=2).splitlines()) == 1
+
+
+@case
+def a_scheduler_that_is_not_there_is_named(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    text = pperf("part", traces, "-o", parts, "--dask", "tcp://127.0.0.1:1", check=2)
+    assert "pperf: no Dask scheduler can be reached" in text, text
+
+
+# ---- history ----
+
+SLOW = "step/Transformer/layers.*/mlp"
+
+
+def night_parts(base, folder, night, scale):
+    """Copies parts as those of another night: `scale` gives the factor of the GPU time of a path."""
+    shutil.copytree(base, folder)
+    start = 1700000000000000000 + night * 86400 * 10 ** 9
+    for name, change in (("processes", lambda r: r.update(started_unix_ns=start + int(r["rank"]), run_id=night + 1)),
+                         ("places", lambda r: r.update(gpu_total_ns=r["gpu_total_ns"] and round(int(r["gpu_total_ns"]) * scale(r["path"])))),
+                         ("steps", lambda r: r.update(duration_ns=round(int(r["duration_ns"]) * scale("step"))))):
+        rows = table(folder, name)
+        for row in rows:
+            change(row)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        replaced(folder, name, gzip.compress(text.getvalue().encode(), 1))
+    return folder
+
+
+def noise(night, path):
+    """A factor of 1 +- 1 %, the same in each run of the test."""
+    return 1 + (zlib.crc32(("%d %s" % (night, path)).encode()) % 2001 - 1000) / 100000
+
+
+def histories(folder, nights, change):
+    """A history of nights, which are added in one process."""
+    base = folder / "base"
+    part(job(folder / "job", 2, 4), base)
+    names = [str(night_parts(base, folder / ("night%02d" % n), n, lambda path, n=n: noise(n, path) * change(n, path))) for n in nights]
+    code = ("import sys, types\nfrom pperf_parts import history\nfor n in sys.argv[2:]:\n"
+            "    history.add(types.SimpleNamespace(parts=[n], to=sys.argv[1], job='nightly', night=None, run=None), sys.stderr)")
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    subprocess.run([str(ENGINES), "-c", code, str(folder / "history"), *names], check=True, capture_output=True, timeout=300,
+                   env=environment(PYTHONPATH=str(ROOT / "python")))
+    return folder / "history"
+
+
+def slower(history, *options, check=0):
+    result = pperf("history", "regressions", history, "--job", "nightly", "-f", "json", *options, check=check)
+    return json.loads(result)["rows"]
+
+
+def day(night):
+    return str(datetime.date(2023, 11, 14) + datetime.timedelta(night))
+
+
+@case
+def a_regression_is_found_from_its_night_on_until_it_is_accepted(folder):
+    """Of 30 nights with noise of 1 %, one is missing, one is slow, and from the 25th on a place takes 8 % more."""
+    history = histories(folder, [n for n in range(30) if n != 17],
+                        lambda n, path: 1.08 if path.startswith(SLOW) and n >= 24 else 1.2 if n == 15 and path.startswith(SLOW) else 1)
+    assert not slower(history, "--night", day(23)) and not slower(history, "--night", day(16))
+    assert [r["state"] for r in slower(history, "--night", day(15))] == ["suspicion"]
+    assert [r["state"] for r in slower(history, "--night", day(24))] == ["suspicion"]
+    for night in range(25, 30):
+        rows = slower(history, "--night", day(night), check=1)
+        assert [(r["state"], r["path"], r["since"], r["nights"]) for r in rows] == [("regression", SLOW, day(24), night - 23)], rows
+        assert 6 < rows[0]["percent"] < 10, rows
+    text = pperf("history", "accept", history, "--job", "nightly")
+    assert "new normal" in text and not slower(history), text
+    names = {path.parent.name for path in (history / "place_runs" / "job=nightly").glob("*/*.parquet")}
+    assert len(names) == 29 and "night=" + day(0) in names
+    for options in (["--job", "other"], ["--job", "../x"], ["--job", "nightly", "--night", day(17)], ["--job", "nightly", "--night", "x"]):
+        assert len(pperf("history", "regressions", history, *options, check=2).splitlines()) == 1, options
+
+
+@case
+def without_the_engine_a_sentence_says_what_to_install(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    part(traces, parts)
+    result = subprocess.run([str(ROOT / "scripts" / "pperf"), "ranks", str(parts)], capture_output=True, text=True,
+                            env=environment(PPERF_PYTHON="/usr/bin/python3", PYTHONNOUSERSITE="1", PYTHONPATH=""))
+    assert result.returncode == 0 or "pip install 'pperf[query]'" in result.stderr, result.stderr
+
+
+if __name__ == "__main__":
+    main()
