@@ -5,7 +5,7 @@ and keys in a browser, and names of a trace stay text.
 
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import json, pathlib, random, re
-from harness import case, main, report
+from harness import case, main, report, Skip
 from pages import browser, check_colours_differ, check_policy, contrast, DATA, data_of, empty_and_cut, hostile, imported, json_of, keep, LEAST_CONTRAST, open_hostile, operators, pixels, samples, scaled, simulated, theme_colours
 
 TABLES = ("steps", "kernels", "idle", "memory", "categories")
@@ -82,6 +82,18 @@ def cells_of_the_page_are_lines_of_the_text_views(folder):
         text = report(view, trace, "--width", "400", "--top", "1000").stdout.decode()
         for row in random.Random(1).sample(shown, min(10, len(shown))):
             assert all(cell in text for cell in row[1:] if re.match(r"\d.* (ns|µs|ms|s|B|kB|MB|GB)$", cell)), (view, row)
+
+
+@case
+def sentences_are_whole(folder):
+    if not DATA:
+        raise Skip("PPERF_TEST_DATA is not set")
+    trace = pathlib.Path(DATA, "verdicts", "hta__trace_diff~control~control.json.gz")
+    page(folder, trace)
+    shown = data_of(folder / "page.html")["findings"]
+    rows = {row["name"]: row for row in json_of("diagnose", trace)["rows"] if row["kind"] == "finding"}
+    assert shown and max(len(one[key]) for one in shown for key in ("finding", "evidence", "next")) > 400, shown
+    assert all(one[key] == rows[one["name"]][key] for one in shown for key in ("finding", "evidence", "next")), shown
 
 
 @case
@@ -278,6 +290,9 @@ def hostile_names_are_shown_as_text(folder):
         return [value] if isinstance(value, str) else [text for one in (value.values() if isinstance(value, dict) else value) for text in texts(one)] if isinstance(value, (dict, list)) else []
     data = data_of(folder / "page.html")
     data.pop("node_kinds")
+    # our own sentences, with names in them, may be longer than a name
+    sentences = texts(data.pop("verdict")) + [text for one in data["findings"] for text in (one.pop("finding"), one.pop("evidence"), one.pop("next"), one.pop("command"))]
+    assert sentences and all(len(text) <= 2000 and (not text or text.isprintable()) for text in sentences), sentences
     assert all(len(text) <= 400 and (not text or text.isprintable()) for text in texts(data)), [text[:80] for text in texts(data) if len(text) > 400 or not text.isprintable()]
     window.resize(1440, 3000)
     for y in range(400, 2900, 150):
