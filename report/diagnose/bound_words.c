@@ -33,6 +33,8 @@ static const char *const sentences[BOUND_COUNT] = {
 		       "the next batch is fetched",
 	[BOUND_COMPILATION] = "The run is bound by compilation: for %s of the time the GPU is idle "
 			      "while the host compiles",
+	[BOUND_FIRST] = "The run is bound by first calls: for %s of the time the GPU is idle while "
+			"the host is in calls that take much longer at first than later",
 	[BOUND_ALLOCATION] = "The run is bound by allocation: for %s of the time the GPU is idle "
 			     "while the host allocates or frees memory",
 	[BOUND_SYNC] = "The run is bound by synchronisation: for %s of the time the GPU is idle, "
@@ -54,6 +56,7 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_GAPS] = "idle",
 	[BOUND_DATA] = "idle",
 	[BOUND_COMPILATION] = "idle",
+	[BOUND_FIRST] = "idle",
 	[BOUND_ALLOCATION] = "api",
 	[BOUND_SYNC] = "idle",
 	[BOUND_EVENT] = "queue",
@@ -545,6 +548,23 @@ static void say_host_works_meanwhile(struct diagnosis *diagnosis, const struct r
 	add_words(text, ".");
 }
 
+/* First calls do not recur, so it is also said what takes most of the rest. */
+static void say_what_bounds_the_rest(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t rest_ns = bound->whole_ns - bound->ns[BOUND_FIRST];
+	enum bound most = BOUND_COMPUTE;
+
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		if (class != BOUND_FIRST && run_bound_ns(bound, class) > run_bound_ns(bound, most))
+			most = class;
+	if (!rest_ns)
+		return;
+	add_words(text, ". They do not recur. The largest part of the other %s is %s (%s)",
+		diagnose_time(diagnosis, rest_ns), shown_name(most),
+		diagnose_share(diagnosis, run_bound_ns(bound, most), rest_ns));
+}
+
 static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *own, struct finding *text)
 {
@@ -566,7 +586,9 @@ static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound
 		say_limits(diagnosis, bound, text);
 	if (mpi)
 		add_words(text, ", in which the host is in MPI for %s of the time", mpi);
-	if (kernels_take_more(bound))
+	if (bound->bound == BOUND_FIRST)
+		say_what_bounds_the_rest(diagnosis, bound, text);
+	else if (kernels_take_more(bound))
 		add_words(text, ". This is the largest loss; the kernels compute for %s",
 			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
 	add_words(text, ".%s",

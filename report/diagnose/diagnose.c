@@ -493,8 +493,9 @@ static const struct class_rule {
 } class_rules[] = { { BOUND_LAUNCH, diagnose_launch_bound }, { BOUND_HOST, diagnose_host_bound },
 	{ BOUND_COMMUNICATION, diagnose_exposed_communication },
 	{ BOUND_DATA, diagnose_data_loading }, { BOUND_COMPILATION, diagnose_compilation },
-	{ BOUND_ALLOCATION, diagnose_steady_allocation }, { BOUND_SYNC, diagnose_synchronisation },
-	{ BOUND_EVENT, diagnose_event_wait }, { BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
+	{ BOUND_FIRST, diagnose_cold_start }, { BOUND_ALLOCATION, diagnose_steady_allocation },
+	{ BOUND_SYNC, diagnose_synchronisation }, { BOUND_EVENT, diagnose_event_wait },
+	{ BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
 
 static struct finding *finding_of_class(struct finding *findings, enum bound class)
 {

@@ -95,17 +95,6 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->count = before->count;
 }
 
-/* Returns how many of the long gaps are in first calls, or nothing. */
-static const char *in_first_calls(struct diagnosis *diagnosis)
-{
-	const uint64_t count = diagnosis->facts.first.gaps.count;
-	char text[96];
-
-	SET_TEXT(text, " (%s of them in first calls: finding cold-start)",
-		diagnose_count(diagnosis, count));
-	return count ? diagnose_escaped(diagnosis, text, strlen(text)) : "";
-}
-
 /* Writes what makes up the idle time: short gaps, long gaps, and what is left out. */
 static void list_launch_gaps(
 	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
@@ -121,10 +110,10 @@ static void list_launch_gaps(
 			diagnose_plural(diagnosis, idle->short_gaps, "gap"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
 	if (idle->longer->count)
-		SET_TEXT(longer, "%s%s in %s of %s or more%s, the longest %s, at %s",
+		SET_TEXT(longer, "%s%s in %s of %s or more, the longest %s, at %s",
 			*shorter ? "; " : "", diagnose_time(diagnosis, idle->longer->total_ns),
 			diagnose_plural(diagnosis, idle->longer->count, "gap"),
-			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS), in_first_calls(diagnosis),
+			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,

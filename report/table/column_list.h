@@ -228,7 +228,7 @@
 		"memory: of free parts of segments")                                               \
 	X("cause", "cause", TEXT, computed,                                                        \
 		"cause of the idle time: launch-bound, host-bound, data loading, compilation, "    \
-		"synchronisation, allocation, copy, launch "                                       \
+		"first calls, synchronisation, allocation, copy, launch "                          \
 		"latency, gap between kernels, event wait, unexplained wait or unknown")           \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed,                                                    \
