@@ -4,6 +4,7 @@
  */
 #include "report/diagnose/run_bound.h"
 #include "report/analysis/group_by.h"
+#include "report/analysis/step_idle.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/compare.h"
 #include <stdarg.h>
@@ -23,10 +24,12 @@ static const char *const sentences[BOUND_COUNT] = {
 	[BOUND_COPY_CALLS] =
 		"The run is bound by copy calls: for %s of the time the GPU waits for a "
 		"copy call of the host, or only copies",
-	[BOUND_LAUNCH] = "The run is launch-bound: for %s of the time the GPU is idle because the "
-			 "host has not launched its next operation",
-	[BOUND_HOST] = "The run is host-bound: for %s of the time the GPU waits for the host "
-		       "program",
+	[BOUND_LAUNCH] =
+		"The run is bound by late launches: for %s of the time the GPU is idle because the "
+		"host has not launched its next operation",
+	[BOUND_HOST] =
+		"The run is bound by late launches: for %s of the time the GPU waits for the host "
+		"program",
 	[BOUND_GAPS] = "The run is bound by gaps between kernels: for %s of the time the GPU is "
 		       "idle for microseconds between operations that were launched in time",
 	[BOUND_DATA] = "The run is bound by data loading: for %s of the time the GPU is idle while "
@@ -125,7 +128,7 @@ static void list_launch_share(struct diagnosis *diagnosis, const struct run_boun
 
 	for (size_t i = 0; i < count; i++)
 		shown += diagnose_is_share(parts[i].ns, bound->whole_ns, LIMIT_SHOWN);
-	add_evidence(text, "%s %s", shown > 1 ? "launch-bound or host-bound" : shown_name(class),
+	add_evidence(text, "%s %s", shown > 1 ? STEP_IDLE_LATE_NAME : shown_name(class),
 		diagnose_share(diagnosis, run_bound_ns(bound, class), bound->whole_ns));
 	if (shown < 2)
 		return;
@@ -561,7 +564,8 @@ static void say_what_bounds_the_rest(
 	if (!rest_ns)
 		return;
 	add_words(text, ". They do not recur. The largest part of the other %s is %s (%s)",
-		diagnose_time(diagnosis, rest_ns), shown_name(most),
+		diagnose_time(diagnosis, rest_ns),
+		most == BOUND_LAUNCH || most == BOUND_HOST ? STEP_IDLE_LATE_NAME : shown_name(most),
 		diagnose_share(diagnosis, run_bound_ns(bound, most), rest_ns));
 }
 
@@ -579,7 +583,7 @@ static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound
 		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
 	if (bound->bound == BOUND_HOST)
 		add_words(text, ", most of it in %s of %s or more (the longest %s)",
-			diagnose_plural(diagnosis, bound->long_gaps, "gap"),
+			diagnose_plural(diagnosis, bound->long_gaps, "interval"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, bound->longest_gap_ns));
 	if (shown == BOUND_COMPUTE)

@@ -179,7 +179,7 @@ static void idle_while_allocating(struct diagnosis *diagnosis, struct finding *f
 	SET_TEXT(finding->evidence, "%s idle of %s; in the whole trace %s, the longest %s",
 		diagnose_time(diagnosis, finding->impact_ns),
 		diagnose_time(diagnosis, finding->whole_ns),
-		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such gap"),
+		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such interval"),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_ALLOCATION]));
 	SET_TEXT(finding->view, "idle");
 	finding_set_class_place(diagnosis, finding, BOUND_ALLOCATION, NULL, 0);

@@ -18,7 +18,7 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "launch-bound", "the GPU is idle because the host has not launched its next operation",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_launch_bound },
-	{ "host-bound", "the same, if most of that time is in gaps of 1 ms or more",
+	{ "host-bound", "the same, if most of that time is in intervals of 1 ms or more",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_host_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",

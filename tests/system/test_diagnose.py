@@ -323,7 +323,7 @@ def words_are_those_of_the_views(folder):
     assert "After most of it (100 %) the next operation is launched in no range." in screen, screen
     assert "pageable-copies, saves a part of 284.70" in screen and "concerns" not in screen, screen
     control = report("diagnose", named("trace_diff~control"), "--width", "400")
-    assert "launch-bound or host-bound 14.4 % (launch-bound 8.6 %, host-bound 2.9 %, launch latency 2.8 %, before the first operation or after the last 0.1 %)" in control and "other host time 57.6 %" in control, control
+    assert "late launches 14.4 % (launch-bound 8.6 %, host-bound 2.9 %, launch latency 2.8 %, before the first operation or after the last 0.1 %)" in control and "other host time 57.6 %" in control, control
     # its step begins with data loading, before the critical path begins
     resnet = report("diagnose", named("resnet50_num_workers_0"), "--width", "400")
     assert re.search(r"critical path: host [0-9.]+ % \([^)]*\), GPU work [0-9.]+ %[^;]* of 980\.06.ms", resnet), resnet

@@ -182,12 +182,12 @@ def idle_shows_the_figures_of_findings(views):
         assert not parts or sum(parts) == row["gap_ns"], (views.trace, row, parts)
     if not views.rows("diagnose", "class") or len(views.capture["processes"]) > 1:
         return
-    said = re.search(r"launch-bound or host-bound ([0-9.]+) % \(([^)]*)\)", (views.rows("diagnose", "verdict") or [{}])[0].get("evidence") or "")
+    said = re.search(r"late launches ([0-9.]+) % \(([^)]*)\)", (views.rows("diagnose", "verdict") or [{}])[0].get("evidence") or "")
     base = views.sum("diagnose", "impact_ns", "class")
-    for row in views.rows("idle", "class", name="launch-bound or host-bound") if said else ():
+    for row in views.rows("idle", "class", name="late launches") if said else ():
         shown = {"%s %.1f %%" % (part["name"], 100 * part["gap_ns"] / base) for part in rows if part.get("kind") == "part" and part["parent"] == row["id"]}
         assert said[1] == "%.1f" % (100 * row["gap_ns"] / base) and set(said[2].split(", ")) <= shown, (views.trace, said[0], row, shown)
-    for name, classes in {"launch-bound or host-bound": ("launch", "host"), "gap between kernels": ("kernel gaps",), "data loading": ("data loading",),
+    for name, classes in {"late launches": ("launch", "host"), "gap between kernels": ("kernel gaps",), "data loading": ("data loading",),
         "compilation": ("compilation",), "first calls": ("first calls",), "allocation": ("allocation",), "synchronisation": ("synchronisation",)}.items():
         views.same(("figure of", name), views.sum("idle", "gap_ns", "class", name=name), sum(views.sum("diagnose", "impact_ns", "class", name=one) for one in classes))
 

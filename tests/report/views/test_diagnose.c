@@ -1408,7 +1408,7 @@ static const struct rule_case {
 	{ slow_host_after_a_long_start, "synchronisation", "clear", "" },
 	{ healthy, "compute", "verdict", "compute for 100 % of the time" },
 	{ slow_host, "launch", "verdict", "for 74.7 % of the time the GPU is idle" },
-	{ many_long_pauses, "host", "verdict", "11 gaps of 1.00 ms or more (the longest" },
+	{ many_long_pauses, "host", "verdict", "11 intervals of 1.00 ms or more (the longest" },
 	{ long_pauses, "launch-bound", "clear", "" },
 	{ exposed, "communication", "verdict", "for 30.3 % of the time the GPU communicates" },
 	{ waiting, "synchronisation", "verdict", "the host had waited for it" },
@@ -1457,11 +1457,11 @@ static const struct rule_case {
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
 	{ small_grids, "small-grids", "finding", "Launch at least 108 blocks" },
 	{ healthy, "small-grids", "clear", "" },
-	{ long_pauses, "host-bound", "finding", "24.49 ms in 5 gaps of 1.00 ms or more" },
+	{ long_pauses, "host-bound", "finding", "24.49 ms in 5 intervals of 1.00 ms or more" },
 	{ a_long_start_only, "launch-bound", "note",
 		"Before the first step the GPU is idle for 99.90 ms" },
 	{ a_long_start_and_pauses, "host-bound", "finding",
-		"gaps before the first step are excluded: 99.90 ms" },
+		"intervals before the first step are excluded: 99.90 ms" },
 	{ slow_data, "data-loading", "finding",
 		"fetching 10 batches took the host 1.14 ms of 10.00 ms" },
 	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
@@ -1660,7 +1660,7 @@ START_TEST(the_suggested_time_is_one_at_the_node)
 		build_pop(program.builder, 1, at[i]);
 	}
 	run = run_report(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
-	ck_assert_msg(strstr(run.out, "18.00 ms in 3 gaps") &&
+	ck_assert_msg(strstr(run.out, "in 3 intervals of 1.00 ms or more") &&
 			      strstr(run.out, "the longest 8.00 ms, at 6.20 ms") &&
 			      strstr(run.out, "  where       a; 56 % of it; example at 1.10 ms\n"),
 		"%s", run.out);
