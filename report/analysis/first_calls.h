@@ -1,43 +1,61 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds first calls that take much longer than later ones: the first range of each name and of each
- * call path, and the first launch of each kernel. At a first call the driver loads kernels, and
- * libraries make handles and select algorithms.
+ * Finds first calls that take much longer than later ones: the first ranges of each name and of
+ * each call path, and the first launch of each kernel. At a first call the driver loads kernels,
+ * and libraries make handles, allocate and select algorithms. The calls after it are first calls,
+ * too, as long as each takes so much longer: the second one may have other shapes.
  *
- * Memory: 40 bytes for each name and each node of the call tree.
+ * Memory: up to FIRST_CALLS_KEPT times 24 bytes for each name and each node of the call tree.
  */
 #ifndef PPERF_REPORT_ANALYSIS_FIRST_CALLS_H
 #define PPERF_REPORT_ANALYSIS_FIRST_CALLS_H
 
 #include "report/run/process.h"
 
-/* A first call is slow if it takes so many times the mean of the later ones. */
-#define FIRST_CALL_RATIO 4u
-/* Of fewer later calls the mean is no measure. */
+/* A first call is slow if it takes so many times the median of the later ones... */
+#define FIRST_CALL_RATIO 10u
+/* ... and as long as this. */
+#define FIRST_CALL_NS_MIN UINT64_C(1000000)
+/* Of fewer later calls the median is no measure. */
 #define FIRST_CALL_LATER_MIN 2u
+/* Of so many calls of a name or a path the median is taken. */
+#define FIRST_CALLS_KEPT 32u
+/* With as many steps, slow first steps are found by comparing steps, and first calls are not read.
+ */
+#define STEPS_COMPARED_MIN 3u
 
 struct first_call {
-	uint64_t begin_ns, end_ns; /* since the start of the trace */
-	uint64_t later, later_ns;  /* later calls of that name or path: their number and sum */
-	uint32_t name;             /* text; 0: not called */
+	uint64_t begin_ns, end_ns;       /* since the start of the trace */
+	uint64_t later, later_median_ns; /* later calls of that name or path */
+	uint32_t name;                   /* text */
+	uint32_t tid;
+	/* A launch of a kernel that has too few later ones: they are the launches of all kernels. */
+	bool of_launches;
+};
+
+/* When a thread was in slow first calls. */
+struct first_call_span {
+	uint64_t begin_ns, end_ns;
 	uint32_t tid;
 };
 
 struct first_calls {
 	struct first_call *calls; /* slow ones */
 	size_t count, room;
+	struct first_call_span *spans; /* by thread and begin; those of a thread do not overlap */
+	size_t span_count;
 };
 
-/* Reads the trace once more. */
-struct first_calls first_calls_read(struct process *process);
-void first_calls_free(struct first_calls *calls);
+/* Returns the slow first calls; none if there are STEPS_COMPARED_MIN steps or more. The first call
+ * for a process reads the trace once more. They belong to the process. */
+const struct first_calls *first_calls_of(struct process *process);
 
-/* Returns the mean duration of the later calls. */
-uint64_t first_call_later_mean(const struct first_call *call);
-/* Returns how much of the interval the call takes more than a later one would. */
-uint64_t first_call_excess(const struct first_call *call, uint64_t from_ns, uint64_t to_ns);
-/* Returns the shortest slow first call of the thread `tid` without which half of the interval or
- * more would not be: so much longer it is than a later call. NULL: there is none. */
+/* Returns the first span of the thread that ends after `from_ns` and begins before `to_ns`; NULL:
+ * there is none. */
+const struct first_call_span *first_calls_span(
+	const struct first_calls *calls, uint32_t tid, uint64_t from_ns, uint64_t to_ns);
+/* Returns the shortest slow first call of the thread `tid` that has the whole interval; NULL: there
+ * is none. */
 const struct first_call *first_calls_find(
 	const struct first_calls *calls, uint32_t tid, uint64_t from_ns, uint64_t to_ns);
 

@@ -14,6 +14,9 @@
  * | copy calls      | it was in a copy call, but not one within GPU memory                   |
  * | data loading    | meanwhile the thread fetched a batch (only idle_parts.h can tell)      |
  * | compilation     | meanwhile the thread compiled (only idle_parts.h can tell)             |
+ * | first calls     | meanwhile the thread was in a first call that took much longer than    |
+ * |                 | later ones (only idle_parts.h can tell). This is in place of           |
+ * |                 | synchronisation, allocation, launch-bound and launch latency           |
  * | launch-bound    | the rest: the program was slower than the GPU                          |
  *
  * This part is split at the begin and at the return of each of these calls, of the last
@@ -53,6 +56,7 @@
 	X(LAUNCH, "launch-bound")          \
 	X(DATA, "data loading")            \
 	X(COMPILATION, "compilation")      \
+	X(FIRST, "first calls")            \
 	X(SYNC, "synchronisation")         \
 	X(ALLOCATION, "allocation")        \
 	X(COPY, "copy calls")              \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/idle_parts.h"
+#include "report/analysis/first_calls.h"
 #include "report/analysis/host_ranges.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
@@ -18,6 +19,7 @@ struct part_reading {
 	const struct process *process;
 	const struct activities *activities;
 	const struct host_ranges *host;
+	const struct first_calls *first;
 	struct gap_calls *calls;
 	/* the parts of the current gap, with their lengths */
 	struct idle_part *parts;
@@ -79,10 +81,40 @@ static uint64_t part_length(const struct part_reading *reading, const struct par
 					    : unix_time(device, work, gap, part->end_ns));
 }
 
-static void add_part(struct part_reading *reading, const struct gap_part *part)
+static void add_one_part(struct part_reading *reading, const struct gap_part *part)
 {
 	ARRAY_GROW(reading->parts, reading->part_room, reading->part_count + 1);
 	reading->parts[reading->part_count++] = (struct idle_part){ .part = *part };
+}
+
+/* Returns true for causes that are a different one in a first call. */
+static bool is_first_call_cause(enum gap_cause cause)
+{
+	return cause == GAP_LAUNCH || cause == GAP_LATENCY || cause == GAP_ALLOCATION ||
+	       cause == GAP_SYNC;
+}
+
+/* Adds a part. What of it is in slow first calls of the launching thread becomes parts of its own.
+ */
+static void add_part(struct part_reading *reading, const struct gap_part *part, uint32_t tid)
+{
+	const struct first_call_span *span;
+	struct gap_part rest = *part, first = *part;
+
+	while (is_first_call_cause(part->cause) && rest.begin_ns < rest.end_ns &&
+		(span = first_calls_span(reading->first, tid, rest.begin_ns, rest.end_ns))) {
+		first.begin_ns = max_u64(rest.begin_ns, span->begin_ns);
+		first.end_ns = min_u64(rest.end_ns, span->end_ns);
+		first.cause = GAP_FIRST;
+		rest.end_ns = first.begin_ns;
+		if (rest.end_ns > rest.begin_ns)
+			add_one_part(reading, &rest);
+		add_one_part(reading, &first);
+		rest.begin_ns = first.end_ns;
+		rest.end_ns = part->end_ns;
+	}
+	if (rest.begin_ns < rest.end_ns || part->begin_ns == part->end_ns)
+		add_one_part(reading, &rest);
 }
 
 /* Adds a launch-bound part. The time in which the launching thread fetched data or compiled becomes
@@ -102,13 +134,13 @@ static void add_launch_part(struct part_reading *reading, const struct gap_part 
 		host.blocked_by = tree->nodes[range->node].name;
 		rest.end_ns = host.begin_ns;
 		if (rest.end_ns > rest.begin_ns)
-			add_part(reading, &rest);
-		add_part(reading, &host);
+			add_part(reading, &rest, tid);
+		add_one_part(reading, &host);
 		rest.begin_ns = host.end_ns;
 		rest.end_ns = part->end_ns;
 	}
 	if (rest.begin_ns < rest.end_ns)
-		add_part(reading, &rest);
+		add_part(reading, &rest, tid);
 }
 
 static void read_parts(
@@ -122,7 +154,7 @@ static void read_parts(
 		if (parts[i].cause == GAP_LAUNCH && reading->host->count)
 			add_launch_part(reading, &parts[i], work->tid);
 		else
-			add_part(reading, &parts[i]);
+			add_part(reading, &parts[i], work->tid);
 }
 
 static void visit_gap(
@@ -180,6 +212,7 @@ void idle_parts_visit(struct process *process, struct activities *activities,
 	reading->visit = visit;
 	reading->context = context;
 	reading->host = host_ranges_of(process);
+	reading->first = first_calls_of(process);
 	reading->calls = gap_calls_new(process->texts);
 	for (activities_rewind(activities); (one = activities_first(activities));
 		activities_next(activities))

@@ -18,6 +18,8 @@
 /* An interval for which the host was late and that is as long as this is no launch overhead: the
  * host program did something else. */
 #define STEP_IDLE_LONG_NS UINT64_C(1000000)
+/* The sum of launch-bound, host-bound and launch latency, for text. */
+#define STEP_IDLE_LATE_NAME "late launches"
 #define IDLE_HOST_NAME "host-bound" /* the cause of such an interval in the view `idle` */
 
 /* The causes in the view `idle`: those of enum gap_cause, and host-bound. A launch-bound part of

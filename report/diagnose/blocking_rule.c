@@ -591,7 +591,8 @@ static void report_blocked(
 	finding->last = may_need_results(sums);
 	SET_TEXT(finding->reason, "%s",
 		may_need_results(sums)
-			? "most of the idle time is in gaps of 1 ms or more, in which the host "
+			? "most of the idle time is in intervals of 1 ms or more, in which the "
+			  "host "
 			  "does other work: if that needs the results of these calls, nothing is "
 			  "gained"
 			: "the idle time is measured; less is gained if the host needs the results "

@@ -4,6 +4,7 @@
  */
 #include "report/diagnose/run_bound.h"
 #include "report/analysis/group_by.h"
+#include "report/analysis/step_idle.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/compare.h"
 #include <stdarg.h>
@@ -23,16 +24,20 @@ static const char *const sentences[BOUND_COUNT] = {
 	[BOUND_COPY_CALLS] =
 		"The run is bound by copy calls: for %s of the time the GPU waits for a "
 		"copy call of the host, or only copies",
-	[BOUND_LAUNCH] = "The run is launch-bound: for %s of the time the GPU is idle because the "
-			 "host has not launched its next operation",
-	[BOUND_HOST] = "The run is host-bound: for %s of the time the GPU waits for the host "
-		       "program",
+	[BOUND_LAUNCH] =
+		"The run is bound by late launches: for %s of the time the GPU is idle because the "
+		"host has not launched its next operation",
+	[BOUND_HOST] =
+		"The run is bound by late launches: for %s of the time the GPU waits for the host "
+		"program",
 	[BOUND_GAPS] = "The run is bound by gaps between kernels: for %s of the time the GPU is "
 		       "idle for microseconds between operations that were launched in time",
 	[BOUND_DATA] = "The run is bound by data loading: for %s of the time the GPU is idle while "
 		       "the next batch is fetched",
 	[BOUND_COMPILATION] = "The run is bound by compilation: for %s of the time the GPU is idle "
 			      "while the host compiles",
+	[BOUND_FIRST] = "The run is bound by first calls: for %s of the time the GPU is idle while "
+			"the host is in calls that take much longer at first than later",
 	[BOUND_ALLOCATION] = "The run is bound by allocation: for %s of the time the GPU is idle "
 			     "while the host allocates or frees memory",
 	[BOUND_SYNC] = "The run is bound by synchronisation: for %s of the time the GPU is idle, "
@@ -54,6 +59,7 @@ static const char *const views[BOUND_COUNT] = { [BOUND_COMPUTE] = "categories",
 	[BOUND_GAPS] = "idle",
 	[BOUND_DATA] = "idle",
 	[BOUND_COMPILATION] = "idle",
+	[BOUND_FIRST] = "idle",
 	[BOUND_ALLOCATION] = "api",
 	[BOUND_SYNC] = "idle",
 	[BOUND_EVENT] = "queue",
@@ -122,7 +128,7 @@ static void list_launch_share(struct diagnosis *diagnosis, const struct run_boun
 
 	for (size_t i = 0; i < count; i++)
 		shown += diagnose_is_share(parts[i].ns, bound->whole_ns, LIMIT_SHOWN);
-	add_evidence(text, "%s %s", shown > 1 ? "launch-bound or host-bound" : shown_name(class),
+	add_evidence(text, "%s %s", shown > 1 ? STEP_IDLE_LATE_NAME : shown_name(class),
 		diagnose_share(diagnosis, run_bound_ns(bound, class), bound->whole_ns));
 	if (shown < 2)
 		return;
@@ -545,6 +551,24 @@ static void say_host_works_meanwhile(struct diagnosis *diagnosis, const struct r
 	add_words(text, ".");
 }
 
+/* First calls do not recur, so it is also said what takes most of the rest. */
+static void say_what_bounds_the_rest(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t rest_ns = bound->whole_ns - bound->ns[BOUND_FIRST];
+	enum bound most = BOUND_COMPUTE;
+
+	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
+		if (class != BOUND_FIRST && run_bound_ns(bound, class) > run_bound_ns(bound, most))
+			most = class;
+	if (!rest_ns)
+		return;
+	add_words(text, ". They do not recur. The largest part of the other %s is %s (%s)",
+		diagnose_time(diagnosis, rest_ns),
+		most == BOUND_LAUNCH || most == BOUND_HOST ? STEP_IDLE_LATE_NAME : shown_name(most),
+		diagnose_share(diagnosis, run_bound_ns(bound, most), rest_ns));
+}
+
 static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *own, struct finding *text)
 {
@@ -559,14 +583,16 @@ static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound
 		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
 	if (bound->bound == BOUND_HOST)
 		add_words(text, ", most of it in %s of %s or more (the longest %s)",
-			diagnose_plural(diagnosis, bound->long_gaps, "gap"),
+			diagnose_plural(diagnosis, bound->long_gaps, "interval"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, bound->longest_gap_ns));
 	if (shown == BOUND_COMPUTE)
 		say_limits(diagnosis, bound, text);
 	if (mpi)
 		add_words(text, ", in which the host is in MPI for %s of the time", mpi);
-	if (kernels_take_more(bound))
+	if (bound->bound == BOUND_FIRST)
+		say_what_bounds_the_rest(diagnosis, bound, text);
+	else if (kernels_take_more(bound))
 		add_words(text, ". This is the largest loss; the kernels compute for %s",
 			diagnose_share(diagnosis, bound->ns[BOUND_COMPUTE], bound->whole_ns));
 	add_words(text, ".%s",

@@ -179,7 +179,7 @@ static void idle_while_allocating(struct diagnosis *diagnosis, struct finding *f
 	SET_TEXT(finding->evidence, "%s idle of %s; in the whole trace %s, the longest %s",
 		diagnose_time(diagnosis, finding->impact_ns),
 		diagnose_time(diagnosis, finding->whole_ns),
-		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such gap"),
+		diagnose_plural(diagnosis, facts->cause_gaps[GAP_ALLOCATION], "such interval"),
 		diagnose_time(diagnosis, facts->cause_longest_ns[GAP_ALLOCATION]));
 	SET_TEXT(finding->view, "idle");
 	finding_set_class_place(diagnosis, finding, BOUND_ALLOCATION, NULL, 0);
@@ -210,13 +210,24 @@ static bool calls_while_steady(struct diagnosis *diagnosis, struct finding *find
 	return true;
 }
 
+/* Returns true if the GPU is idle again and again while the host allocates or frees: one interval
+ * with most of that time is nothing that recurs. */
+static bool idle_repeatedly(struct diagnosis *diagnosis)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+
+	return diagnosis->reports_small ||
+	       (facts->cause_gaps[GAP_ALLOCATION] >= LIMIT_CALLS_FEW &&
+		       (diagnose_bound(diagnosis)->steps > 1 ||
+			       facts->cause_longest_ns[GAP_ALLOCATION] <=
+				       facts->cause_ns[GAP_ALLOCATION] / 2));
+}
+
 void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 
-	if (facts->operations &&
-		(facts->cause_gaps[GAP_ALLOCATION] >= LIMIT_CALLS_FEW ||
-			diagnosis->reports_small) &&
+	if (facts->operations && idle_repeatedly(diagnosis) &&
 		/* Allocations before the first step are part of getting ready. */
 		finding_set_class(diagnosis, finding, BOUND_ALLOCATION,
 			diagnose_bound(diagnosis)->steps ? 0 : facts->cause_ns[GAP_ALLOCATION],

@@ -18,7 +18,7 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "launch-bound", "the GPU is idle because the host has not launched its next operation",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_launch_bound },
-	{ "host-bound", "the same, if most of that time is in gaps of 1 ms or more",
+	{ "host-bound", "the same, if most of that time is in intervals of 1 ms or more",
 		NEED_TIMES | NEED_LAUNCHES | CHECK_STEPS_TOO | COSTS_GPU_TIME,
 		diagnose_host_bound },
 	{ "dominant-event", "one kernel (without GPU work: one operator) takes most of the time",
@@ -493,8 +493,9 @@ static const struct class_rule {
 } class_rules[] = { { BOUND_LAUNCH, diagnose_launch_bound }, { BOUND_HOST, diagnose_host_bound },
 	{ BOUND_COMMUNICATION, diagnose_exposed_communication },
 	{ BOUND_DATA, diagnose_data_loading }, { BOUND_COMPILATION, diagnose_compilation },
-	{ BOUND_ALLOCATION, diagnose_steady_allocation }, { BOUND_SYNC, diagnose_synchronisation },
-	{ BOUND_EVENT, diagnose_event_wait }, { BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
+	{ BOUND_FIRST, diagnose_cold_start }, { BOUND_ALLOCATION, diagnose_steady_allocation },
+	{ BOUND_SYNC, diagnose_synchronisation }, { BOUND_EVENT, diagnose_event_wait },
+	{ BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
 
 static struct finding *finding_of_class(struct finding *findings, enum bound class)
 {

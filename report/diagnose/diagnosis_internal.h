@@ -74,17 +74,14 @@ struct launching_thread {
 struct long_launch_gap {
 	uint64_t at_ns, length_ns;
 	uint32_t node, tid; /* of the launch after it */
-	bool in_first_call; /* first_call_gaps_read has found that */
 };
 
-/* Of fewer steps it is not known which are slow. */
-#define STEPS_COMPARED_MIN 3u
 #define FIRST_CALLS_LISTED 3u
 
-/* Such gaps that are in first calls (first_call_rule.c). */
+/* Idle time in slow first calls (first_call_rule.c). */
 struct first_call_gaps {
-	struct occurrences gaps; /* by the excess of the first call */
-	struct first_call longest[FIRST_CALLS_LISTED];
+	struct occurrences gaps;
+	uint64_t *idle_ns; /* by number of the first call; NULL: none */
 };
 
 /* For how long the first operation of a GPU waited after its launch (first_wait.h). */
@@ -386,9 +383,10 @@ void diagnose_copy_before_gemm(struct diagnosis *diagnosis, struct finding *find
 /* Rules about the first steps and the cost of profiling (host_rules.c). */
 void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding);
-/* Finds the long gaps that are in first calls, if the process has too few steps to compare. */
-void first_call_gaps_read(struct diagnosis *diagnosis);
-/* Reports them, and kernels that the driver loaded at their first use, as cold start. Returns false
+/* Adds a row of the view `idle` with the cause GAP_FIRST. */
+void first_call_gap_add(
+	struct diagnosis *diagnosis, const struct row *row, uint64_t at_ns, uint64_t length_ns);
+/* Reports these, and kernels that the driver loaded at their first use, as cold start. Returns false
  * if there is too little of that. */
 bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about torch.compile (compile_rules.c). */

@@ -32,7 +32,8 @@ struct facts_pass {
 	struct stream_table streams;
 	struct last_work *last; /* by number of the stream in `streams` */
 	size_t last_room;
-	uint8_t *category; /* by node */
+	const struct first_calls *first; /* what is allocated in these is nothing that recurs */
+	uint8_t *category;               /* by node */
 	/* by string id of the name: enum call_class; 0: not classified yet */
 	uint8_t *call_classes;
 	size_t call_classes_room;
@@ -215,9 +216,10 @@ static void facts_add_call(struct facts_pass *pass, const struct activity *call)
 		facts->allocation_calls[activity_is_call(call)]++;
 	if (!diagnose_is_steady(pass->diagnosis, call->step, call->begin_ns))
 		return;
-	if (kind & CALL_ALLOCATES)
-		add_call_occurrence(&facts->allocations, call);
-	else if (kind & CALL_QUERIES) {
+	if (kind & CALL_ALLOCATES) {
+		if (!first_calls_span(pass->first, call->tid, call->begin_ns, call->end_ns))
+			add_call_occurrence(&facts->allocations, call);
+	} else if (kind & CALL_QUERIES) {
 		add_call_occurrence(&facts->queries, call);
 		*ARRAY_ADD(facts->query_calls, facts->query_call_room,
 			facts->query_call_count) = (struct query_call){ .begin_ns = call->begin_ns,
@@ -336,6 +338,7 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 {
 	const struct categories *categories = diagnosis->process->categories;
 	struct facts_pass pass = { .diagnosis = diagnosis,
+		.first = first_calls_of(diagnosis->process),
 		.category = categories_of_tree(
 			categories, diagnosis->profile->tree, diagnosis->process->texts),
 		.gemm = find_category(categories, "GEMM") };
@@ -437,6 +440,8 @@ static void facts_add_gap(struct diagnosis *diagnosis, const struct row *row, en
 			row->node, 0, at, length);
 	if ((cause == GAP_LAUNCH || cause == GAP_LATENCY) && length >= LIMIT_LONG_GAP_NS && !before)
 		keep_long_gap(facts, row, at, length);
+	if (cause == GAP_FIRST)
+		first_call_gap_add(diagnosis, row, at, length);
 	if (cause == GAP_SYNC)
 		occurrences_add(&facts->sync_gaps, row->node, 0, at, length);
 	if ((cause == GAP_EVENT || cause == GAP_UNEXPLAINED) && length >= LIMIT_HELD_NS) {
@@ -528,7 +533,6 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 	blocking_find_reads(diagnosis);
 	if (diagnosis->profile->timeline)
 		facts_read_idle(diagnosis);
-	first_call_gaps_read(diagnosis);
 }
 
 const struct run_bound *diagnose_bound(struct diagnosis *diagnosis)
@@ -558,6 +562,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		free(all[i]->of_node);
 	blocking_free(facts);
 	free(facts->long_gaps);
+	free(facts->first.idle_ns);
 	free(facts->launch_gaps);
 	free(facts->gemm_copies);
 	free(facts->variable.medians);

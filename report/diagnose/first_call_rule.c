@@ -4,52 +4,25 @@
  * calls, and kernels that the driver compiled or loaded at their first use.
  */
 #include "report/base/alloc.h"
-#include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include "report/table/computed_row.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* Keeps the longest first calls, the longest first, each once. */
-static void keep_first_call(struct first_call_gaps *first, const struct first_call *call)
+void first_call_gap_add(
+	struct diagnosis *diagnosis, const struct row *row, uint64_t at_ns, uint64_t length_ns)
 {
-	size_t at = FIRST_CALLS_LISTED;
+	struct first_call_gaps *first = &diagnosis->facts.first;
+	const struct first_calls *calls = first_calls_of(diagnosis->process);
+	const struct first_call *call = first_calls_find(
+		calls, (uint32_t)computed_row_number(row, "thread"), at_ns, at_ns + length_ns);
 
-	for (size_t i = 0; i < FIRST_CALLS_LISTED; i++)
-		if (first->longest[i].name && first->longest[i].begin_ns == call->begin_ns)
-			return;
-	while (at && call->end_ns - call->begin_ns >
-			     first->longest[at - 1].end_ns - first->longest[at - 1].begin_ns)
-		at--;
-	if (at == FIRST_CALLS_LISTED)
+	occurrences_add(&first->gaps, row->node, call ? call->name : 0, at_ns, length_ns);
+	if (!call)
 		return;
-	memmove(&first->longest[at + 1], &first->longest[at],
-		(FIRST_CALLS_LISTED - 1 - at) * sizeof *first->longest);
-	first->longest[at] = *call;
-}
-
-void first_call_gaps_read(struct diagnosis *diagnosis)
-{
-	struct diagnose_facts *facts = &diagnosis->facts;
-	const struct steps *steps = diagnosis->process->steps;
-	struct first_calls calls;
-
-	if (!facts->long_gap_count || (steps && steps->count >= STEPS_COMPARED_MIN))
-		return;
-	calls = first_calls_read(diagnosis->process);
-	for (size_t i = 0; i < facts->long_gap_count; i++) {
-		struct long_launch_gap *gap = &facts->long_gaps[i];
-		const uint64_t end_ns = gap->at_ns + gap->length_ns;
-		const struct first_call *call = first_calls_find(
-			&calls, gap->tid, gap->at_ns, end_ns);
-
-		if (!call)
-			continue;
-		occurrences_add(&facts->first.gaps, gap->node, call->name, gap->at_ns,
-			first_call_excess(call, gap->at_ns, end_ns));
-		keep_first_call(&facts->first, call);
-		gap->in_first_call = true;
-	}
-	first_calls_free(&calls);
+	if (!first->idle_ns)
+		first->idle_ns = xcalloc(calls->count * sizeof *first->idle_ns);
+	first->idle_ns[call - calls->calls] += length_ns;
 }
 
 /* The time in which the driver compiled or loaded kernels at their first use, as CUPTI reports it.
@@ -74,7 +47,7 @@ static void add_first_use_in_gaps(const struct diagnosis *diagnosis, struct firs
 	for (size_t i = 0; i < facts->long_gap_count; i++) {
 		const struct long_launch_gap *gap = &facts->long_gaps[i];
 
-		if (gap->in_first_call || use->in_gap[i] || end_ns <= gap->at_ns ||
+		if (use->in_gap[i] || end_ns <= gap->at_ns ||
 			begin_ns >= gap->at_ns + gap->length_ns ||
 			(overhead->tid && overhead->tid != gap->tid))
 			continue;
@@ -108,21 +81,37 @@ static struct first_use read_first_use(const struct diagnosis *diagnosis)
 	return use;
 }
 
+static void list_first_call(struct diagnosis *diagnosis, struct finding *finding,
+	const struct first_call *call, uint64_t idle_ns)
+{
+	const size_t used = strlen(finding->evidence);
+
+	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
+		"%s%s%s: idle for %s in the call of %s at %s, %s %s (median of %s)",
+		used ? "; " : "", call->of_launches ? "launch of " : "",
+		diagnose_name(diagnosis, call->name), diagnose_time(diagnosis, idle_ns),
+		diagnose_time(diagnosis, call->end_ns - call->begin_ns),
+		diagnose_time(diagnosis, call->begin_ns),
+		call->of_launches ? "other launches" : "later",
+		diagnose_time(diagnosis, call->later_median_ns),
+		diagnose_count(diagnosis, call->later));
+}
+
+/* Lists the first calls with the most idle time: each has that which is in no shorter one. */
 static void list_first_calls(struct diagnosis *diagnosis, struct finding *finding)
 {
-	const struct first_call_gaps *first = &diagnosis->facts.first;
+	const struct first_calls *calls = first_calls_of(diagnosis->process);
+	uint64_t *ns = diagnosis->facts.first.idle_ns;
 
-	for (size_t i = 0; i < FIRST_CALLS_LISTED && first->longest[i].name; i++) {
-		const struct first_call *call = &first->longest[i];
-		const size_t used = strlen(finding->evidence);
+	for (unsigned n = 0; ns && n < FIRST_CALLS_LISTED; n++) {
+		size_t most = 0;
 
-		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"%s%s: %s at %s, later %s (mean of %s)", used ? "; " : "",
-			diagnose_name(diagnosis, call->name),
-			diagnose_time(diagnosis, call->end_ns - call->begin_ns),
-			diagnose_time(diagnosis, call->begin_ns),
-			diagnose_time(diagnosis, first_call_later_mean(call)),
-			diagnose_count(diagnosis, call->later));
+		for (size_t i = 1; i < calls->count; i++)
+			most = ns[i] > ns[most] ? i : most;
+		if (!diagnose_is_share(ns[most], finding->impact_ns, LIMIT_MINOR))
+			return;
+		list_first_call(diagnosis, finding, &calls->calls[most], ns[most]);
+		ns[most] = 0;
 	}
 }
 
@@ -130,15 +119,12 @@ static void report_first_calls(
 	struct diagnosis *diagnosis, struct finding *finding, const struct first_use *use)
 {
 	const struct occurrences *gaps = &diagnosis->facts.first.gaps;
-	const char *long_gaps = diagnose_plural(
-		diagnosis, diagnosis->facts.long_gap_count, "long gap");
 
 	if (gaps->count)
 		SET_TEXT(finding->sentence,
-			"First calls take much longer than later ones: %s of the %s in which the "
-			"GPU waits for the host %s in first calls, which take %s longer.",
-			diagnose_count(diagnosis, gaps->count), long_gaps,
-			gaps->count == 1 ? "is" : "are", diagnose_time(diagnosis, gaps->total_ns));
+			"First calls take much longer than later ones: the GPU is idle for %s "
+			"while the host is in them.",
+			diagnose_time(diagnosis, finding->impact_ns));
 	else
 		SET_TEXT(finding->sentence,
 			"The driver compiles or loads kernels at their first use, for %s.",
@@ -147,9 +133,10 @@ static void report_first_calls(
 		const size_t used = strlen(finding->sentence);
 
 		finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
-			" %s more %s probably in a first call too: the driver loads or compiles "
-			"kernels in it, and there is no later call to compare with.",
-			diagnose_count(diagnosis, use->further_gaps),
+			" %s more in which the GPU waits for the host %s probably in first calls "
+			"too: the driver loads or compiles kernels meanwhile, but no later call "
+			"around shows it.",
+			diagnose_plural(diagnosis, use->further_gaps, "long interval"),
 			use->further_gaps == 1 ? "is" : "are");
 	}
 	list_first_calls(diagnosis, finding);
@@ -163,31 +150,44 @@ static void report_first_calls(
 	}
 }
 
-bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding)
+/* Reports idle time in first calls, or else the time for which the driver compiled or loaded
+ * kernels. Returns false if there is too little of that. */
+static bool set_first_call_cost(
+	struct diagnosis *diagnosis, struct finding *finding, const struct first_use *use)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
 	const struct occurrences *gaps = &facts->first.gaps;
+
+	if (finding_set_class(
+		    diagnosis, finding, BOUND_FIRST, facts->cause_ns[GAP_FIRST], LIMIT_LITTLE)) {
+		finding->upper_bound = false;
+		finding->count = facts->cause_gaps[GAP_FIRST];
+		finding_set_class_place_of(diagnosis, finding, BOUND_FIRST, gaps);
+		occurrences_set_example(gaps, finding);
+		return true;
+	}
+	if (!diagnose_is_share(use->ns, facts->run_ns, LIMIT_WORTH))
+		return false;
+	finding->impact_ns = use->ns;
+	finding->count = use->records;
+	return true;
+}
+
+bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding)
+{
 	struct first_use use = read_first_use(diagnosis);
 
 	free(use.in_gap);
 	use.in_gap = NULL;
-	if (!diagnose_is_share(gaps->total_ns, facts->span_ns, LIMIT_LITTLE) &&
-		!diagnose_is_share(use.ns, facts->run_ns, LIMIT_WORTH))
+	if (!set_first_call_cost(diagnosis, finding, &use))
 		return false;
 	finding_set_found(finding, CONFIDENCE_MEDIUM);
 	report_first_calls(diagnosis, finding, &use);
-	SET_TEXT(finding->reason, "no steps to compare: the first call of each name, and on each "
-				  "path, is compared with the later ones");
+	SET_TEXT(finding->reason, "no steps to compare: the first calls of each name, and on each "
+				  "path, are compared with the median of the later ones");
 	SET_TEXT(finding->next,
 		"Warm up before recording, with the same shapes, or record longer. To shorten "
 		"first calls: set CUDA_MODULE_LOADING=EAGER, keep compiler caches.");
 	SET_TEXT(finding->view, "idle");
-	finding->count = gaps->count ? gaps->count : use.records;
-	finding->impact_ns = gaps->count ? gaps->total_ns : use.ns;
-	if (gaps->count) {
-		finding->whole_ns = facts->span_ns;
-		finding->whole_name = "the GPU span";
-		occurrences_set_node(gaps, finding);
-	}
 	return true;
 }

@@ -122,7 +122,7 @@ static void list_places(struct diagnosis *diagnosis, struct finding *finding)
 		if (!diagnose_is_share(place->ns, host->total_ns, SHARE_LISTED))
 			continue;
 		ADD_TEXT(finding->evidence, "%s in %s for %s",
-			any ? "," : "; in gaps of 1 ms or more the thread was",
+			any ? "," : "; in intervals of 1 ms or more the thread was",
 			place_name(diagnosis, place),
 			diagnose_share(diagnosis, place->ns, host->total_ns));
 		if (has_samples)

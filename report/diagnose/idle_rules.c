@@ -65,11 +65,11 @@ static void explain_startup(struct diagnosis *diagnosis, struct finding *finding
 	const struct occurrences *before = &diagnosis->facts.launch_long_before_steps;
 
 	SET_TEXT(finding->sentence,
-		"Before the first step the GPU is idle for %s, in gaps of %s or longer.",
+		"Before the first step the GPU is idle for %s, in intervals of %s or longer.",
 		diagnose_time(diagnosis, before->total_ns),
 		diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
 	SET_TEXT(finding->evidence, "%s; the longest %s, at %s",
-		diagnose_plural(diagnosis, before->count, "gap"),
+		diagnose_plural(diagnosis, before->count, "interval"),
 		diagnose_time(diagnosis, before->longest_ns),
 		diagnose_time(diagnosis, before->longest_at_ns));
 	SET_TEXT(finding->next, "This matters only if the program restarts often: look at what the "
@@ -95,17 +95,6 @@ static void report_startup(struct diagnosis *diagnosis, struct finding *finding)
 	finding->count = before->count;
 }
 
-/* Returns how many of the long gaps are in first calls, or nothing. */
-static const char *in_first_calls(struct diagnosis *diagnosis)
-{
-	const uint64_t count = diagnosis->facts.first.gaps.count;
-	char text[96];
-
-	SET_TEXT(text, " (%s of them in first calls: finding cold-start)",
-		diagnose_count(diagnosis, count));
-	return count ? diagnose_escaped(diagnosis, text, strlen(text)) : "";
-}
-
 /* Writes what makes up the idle time: short gaps, long gaps, and what is left out. */
 static void list_launch_gaps(
 	struct diagnosis *diagnosis, struct finding *finding, const struct launch_idle *idle)
@@ -118,21 +107,22 @@ static void list_launch_gaps(
 	if (idle->short_gaps)
 		SET_TEXT(shorter, "%s in %s shorter than %s",
 			diagnose_time(diagnosis, idle->short_ns),
-			diagnose_plural(diagnosis, idle->short_gaps, "gap"),
+			diagnose_plural(diagnosis, idle->short_gaps, "interval"),
 			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS));
 	if (idle->longer->count)
-		SET_TEXT(longer, "%s%s in %s of %s or more%s, the longest %s, at %s",
+		SET_TEXT(longer, "%s%s in %s of %s or more, the longest %s, at %s",
 			*shorter ? "; " : "", diagnose_time(diagnosis, idle->longer->total_ns),
-			diagnose_plural(diagnosis, idle->longer->count, "gap"),
-			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS), in_first_calls(diagnosis),
+			diagnose_plural(diagnosis, idle->longer->count, "interval"),
+			diagnose_time(diagnosis, LIMIT_LONG_GAP_NS),
 			diagnose_time(diagnosis, idle->longer->longest_ns),
 			diagnose_time(diagnosis, idle->longer->longest_at_ns));
 	SET_TEXT(finding->evidence,
-		"from the first GPU operation to the last: %s%s; launch latency is %s of "
+		"parts of gaps, from the first GPU operation to the last: %s%s; launch latency is "
+		"%s of "
 		"this%s%s; %s%sthe GPU is busy for %s of %s, with %s "
 		"of %s on average",
 		shorter, longer, diagnose_time(diagnosis, facts->cause_ns[GAP_LATENCY]),
-		before ? "; gaps before the first step are excluded: " : "",
+		before ? "; intervals before the first step are excluded: " : "",
 		before ? diagnose_time(diagnosis, before) : "",
 		ends ? diagnose_time(diagnosis, ends) : "",
 		ends ? " at the beginning or the end of steps; " : "",
@@ -413,7 +403,8 @@ void diagnose_synchronisation(struct diagnosis *diagnosis, struct finding *findi
 	finding_set_class_place_of(diagnosis, finding, BOUND_SYNC, &facts->sync_gaps);
 	occurrences_set_example(&facts->sync_gaps, finding);
 	SET_TEXT(finding->evidence,
-		"%s%s idle in %s gaps, the longest %s (%s); %s waiting calls in the trace, %s in "
+		"%s%s idle in %s intervals, the longest %s (%s); %s waiting calls in the trace, %s "
+		"in "
 		"them",
 		finding->impact_ns != idle ? "in the whole trace " : "",
 		diagnose_time(diagnosis, idle),

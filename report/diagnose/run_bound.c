@@ -147,6 +147,7 @@ enum bound run_bound_class_of(enum gap_cause cause)
 	static const enum bound classes[GAP_CAUSE_COUNT] = { [GAP_LAUNCH] = BOUND_LAUNCH,
 		[GAP_DATA] = BOUND_DATA,
 		[GAP_COMPILATION] = BOUND_COMPILATION,
+		[GAP_FIRST] = BOUND_FIRST,
 		[GAP_SYNC] = BOUND_SYNC,
 		[GAP_ALLOCATION] = BOUND_ALLOCATION,
 		[GAP_COPY] = BOUND_COPY_CALLS,

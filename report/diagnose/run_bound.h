@@ -17,6 +17,8 @@
  * | data loading     | as launch, while the launching thread fetched a batch               |
  * | compilation      | as launch, while the launching thread compiled                      |
  * | kernel gaps      | was idle for microseconds between operations launched in time       |
+ * | first calls      | was idle, as the launching thread was in a first call that took     |
+ * |                  | much longer than later ones (first_calls.h)                         |
  * | allocation       | was idle, as the launching thread allocated or freed memory         |
  * | synchronisation  | was idle, as the launching thread waited for the GPU before         |
  * | event wait       | was idle, and launched work waited for an event of the trace        |
@@ -54,6 +56,7 @@
 	X(GAPS, "kernel gaps")              \
 	X(DATA, "data loading")             \
 	X(COMPILATION, "compilation")       \
+	X(FIRST, "first calls")             \
 	X(ALLOCATION, "allocation")         \
 	X(SYNC, "synchronisation")          \
 	X(EVENT, "event wait")              \

@@ -4,7 +4,7 @@
 	const {element, number, percent} = pperf;
 	const AXIS = 22, STEPS = 18, GPU = 36, STREAM = 22, LEVEL = 14, MEMORY = 84, GAP = 6;
 	const RANK = 30, COLLECTIVES = 10, STREAMS_SHOWN = 8, THREADS_SHOWN = 2, NARROWEST_NS = 50, DETAIL = 2;
-	const CAUSES = ['launch-bound', 'host-bound', 'launch latency', 'synchronisation', 'copy calls', 'gap between kernels', 'data loading', 'compilation',
+	const CAUSES = ['launch-bound', 'host-bound', 'launch latency', 'synchronisation', 'copy calls', 'gap between kernels', 'data loading', 'compilation', 'first calls',
 		'allocation', 'event wait', 'unexplained wait'];
 	const PART_TITLES = {wait: 'waits for another rank', transfer: 'transfers', unmatched: 'without a match'};
 	const CATEGORY_COLOURS = 10, OWNER_COLOURS = 8;

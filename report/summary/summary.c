@@ -322,8 +322,8 @@ struct verdict {
 static bool waits_for_host(struct string_view name)
 {
 	static const enum bound classes[] = { BOUND_COPY_CALLS, BOUND_LAUNCH, BOUND_HOST,
-		BOUND_DATA, BOUND_COMPILATION, BOUND_ALLOCATION, BOUND_SYNC, BOUND_EVENT,
-		BOUND_UNEXPLAINED };
+		BOUND_DATA, BOUND_COMPILATION, BOUND_FIRST, BOUND_ALLOCATION, BOUND_SYNC,
+		BOUND_EVENT, BOUND_UNEXPLAINED };
 
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
 		if (name.length == strlen(bound_name(classes[i])) &&

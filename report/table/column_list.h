@@ -224,11 +224,11 @@
 		"inside CUDA graphs, and while another profiler used CUPTI")                       \
 	X("gap_max_ns", "longest", TIME, computed, "longest of these gaps")                        \
 	X("gaps", "gaps", COUNT, computed,                                                         \
-		"number of idle gaps; of a cause: of those with a part that has this cause; of "   \
+		"number of idle gaps; of a cause: of their parts with this cause; of "             \
 		"memory: of free parts of segments")                                               \
 	X("cause", "cause", TEXT, computed,                                                        \
 		"cause of the idle time: launch-bound, host-bound, data loading, compilation, "    \
-		"synchronisation, allocation, copy, launch "                                       \
+		"first calls, synchronisation, allocation, copy, launch "                          \
 		"latency, gap between kernels, event wait, unexplained wait or unknown")           \
 	X("ended_by", "ended by", TEXT, computed, "GPU work that ended the gap")                   \
 	X("blocked_by", "call", TEXT, computed,                                                    \

@@ -378,8 +378,8 @@ static void add_step_class(const struct idle_report *idle, const struct options 
 
 	if (!ns)
 		return;
-	own = add_step_row(idle, rows, "class",
-		late ? "launch-bound or host-bound" : gap_cause_name(cause), ns, 0, parent);
+	own = add_step_row(idle, rows, "class", late ? STEP_IDLE_LATE_NAME : gap_cause_name(cause),
+		ns, 0, parent);
 	if ((!late && !steps->ends_ns[cause]) || options->depth <= 2)
 		return;
 	add_step_part(idle, rows, late ? gap_cause_name(cause) : "between operations",
@@ -552,7 +552,8 @@ static bool is_gap_left_out(
 static void add_longest_gaps(
 	const struct options *options, struct idle_report *idle, struct rows *rows)
 {
-	const uint32_t parent = computed_row_add_heading(idle->process, rows, "longest", "gaps");
+	const uint32_t parent = computed_row_add_heading(
+		idle->process, rows, "longest parts", "gaps");
 
 	qsort(idle->longest, idle->long_count, sizeof *idle->longest, longest_first);
 	for (size_t i = 0; i < idle->long_count && options->depth > 1; i++)

@@ -179,9 +179,9 @@ def time_before_an_operation_of_unknown_launch_is_unknown(folder):
     """The first 64 operations of this trace were launched before it began."""
     trace, = [trace for trace, _ in traces() if "dlrm_worker1" in trace.name]
     evidence, classes = verdict(trace)["evidence"], {row["name"]: row["impact_ns"] for row in rows("diagnose", trace)["rows"] if row["kind"] == "class"}
-    assert "launch-bound or host-bound 31.2 % (launch-bound 24.9 %, launch latency 5.7 %, before the first operation or after the last 0.6 %)" in evidence and "unknown 5.7 %" in evidence, evidence
+    assert "late launches 31.2 % (launch-bound 24.9 %, launch latency 5.7 %, before the first operation or after the last 0.6 %)" in evidence and "unknown 5.7 %" in evidence, evidence
     idle = {row["name"]: row["gap_ns"] for row in rows("idle", trace)["rows"] if row["kind"] == "class"}
-    assert idle["unknown"] == classes["unknown"] == 1127000 and idle["launch-bound or host-bound"] == classes["launch"], (idle, classes)
+    assert idle["unknown"] == classes["unknown"] == 1127000 and idle["late launches"] == classes["launch"], (idle, classes)
 
 
 @case

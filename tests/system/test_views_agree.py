@@ -71,8 +71,8 @@ def the_queue_splits_gaps_where_idle_does(views):
     views.same("queue and idle", before + after + views.sum("queue", "queue_unknown_ns", "device"), views.totals["gpu_idle_ns"])
     views.same("unknown cause", views.sum("queue", "queue_unknown_ns", "device"), by_cause.get("unknown", 0))
     for figure, causes in ((before, BEFORE_LAUNCH), (after, AFTER_LAUNCH)):
-        least = sum(by_cause.get(cause, 0) for cause in causes) # copy calls are on both sides
-        assert least <= figure <= least + by_cause.get("copy calls", 0), (views.trace, causes, least, figure, by_cause)
+        least, either = sum(by_cause.get(cause, 0) for cause in causes), sum(by_cause.get(cause, 0) for cause in ("copy calls", "first calls")) # on both sides
+        assert least <= figure <= least + either, (views.trace, causes, least, figure, by_cause)
 
 
 def the_queue_names_the_stream_that_waited(views):
@@ -182,13 +182,13 @@ def idle_shows_the_figures_of_findings(views):
         assert not parts or sum(parts) == row["gap_ns"], (views.trace, row, parts)
     if not views.rows("diagnose", "class") or len(views.capture["processes"]) > 1:
         return
-    said = re.search(r"launch-bound or host-bound ([0-9.]+) % \(([^)]*)\)", (views.rows("diagnose", "verdict") or [{}])[0].get("evidence") or "")
+    said = re.search(r"late launches ([0-9.]+) % \(([^)]*)\)", (views.rows("diagnose", "verdict") or [{}])[0].get("evidence") or "")
     base = views.sum("diagnose", "impact_ns", "class")
-    for row in views.rows("idle", "class", name="launch-bound or host-bound") if said else ():
+    for row in views.rows("idle", "class", name="late launches") if said else ():
         shown = {"%s %.1f %%" % (part["name"], 100 * part["gap_ns"] / base) for part in rows if part.get("kind") == "part" and part["parent"] == row["id"]}
         assert said[1] == "%.1f" % (100 * row["gap_ns"] / base) and set(said[2].split(", ")) <= shown, (views.trace, said[0], row, shown)
-    for name, classes in {"launch-bound or host-bound": ("launch", "host"), "gap between kernels": ("kernel gaps",), "data loading": ("data loading",),
-        "compilation": ("compilation",), "allocation": ("allocation",), "synchronisation": ("synchronisation",)}.items():
+    for name, classes in {"late launches": ("launch", "host"), "gap between kernels": ("kernel gaps",), "data loading": ("data loading",),
+        "compilation": ("compilation",), "first calls": ("first calls",), "allocation": ("allocation",), "synchronisation": ("synchronisation",)}.items():
         views.same(("figure of", name), views.sum("idle", "gap_ns", "class", name=name), sum(views.sum("diagnose", "impact_ns", "class", name=one) for one in classes))
 
 

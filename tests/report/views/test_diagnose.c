@@ -40,16 +40,24 @@ static struct program program_new(void)
 }
 
 /* Launched at `at`, on the GPU from `start` on for so long. */
-static void kernel(
+static struct trace_launch *launch(
 	struct program *program, const char *name, uint64_t at, uint64_t start, uint64_t length)
 {
+	struct trace_launch *record = build_launch(program->builder, 1, at, ++program->correlation);
+
 	ck_assert_uint_lt(program->count, 1024);
-	build_launch(program->builder, 1, at, ++program->correlation);
 	program->work[program->count].name = name;
 	program->work[program->count].correlation = program->correlation;
 	program->work[program->count].grid = 1024;
 	program->work[program->count].start = start;
 	program->work[program->count++].end = start + length;
+	return record;
+}
+
+static void kernel(
+	struct program *program, const char *name, uint64_t at, uint64_t start, uint64_t length)
+{
+	launch(program, name, at, start, length);
 }
 
 static struct trace_copy *copy(struct program *program, uint32_t kind, uint32_t memory, uint64_t at,
@@ -1263,6 +1271,66 @@ static struct trace_builder *slow_first_call(void)
 	return calls_of_an_operator(50 * US);
 }
 
+/* The second call has other shapes, and takes 3 ms. */
+static struct trace_builder *two_slow_first_calls(void)
+{
+	struct program program = program_new();
+	uint64_t at = 100 * US;
+
+	kernel(&program, "k_a", 1000, 2000, 10 * US);
+	for (unsigned i = 0; i < 20; i++) {
+		const uint64_t takes = i == 0 ? 5 * MS : i == 1 ? 3 * MS : 50 * US;
+
+		build_push(program.builder, 1, at, "aten::mm");
+		kernel(&program, names[i % 5], at + takes, at + takes + 1000, 10 * US);
+		build_pop(program.builder, 1, at + takes + 2000);
+		at += takes + 20 * US;
+	}
+	return program_end(&program, at + MS);
+}
+
+/* The first call of an operator frees memory several times: a library that initialises itself. */
+static struct trace_builder *freeing_in_first_call(void)
+{
+	struct program program = program_new();
+	const uint32_t api = build_name(program.builder, "cudaFree");
+	uint64_t at = 100 * US;
+
+	kernel(&program, "k_a", 1000, 2000, 10 * US);
+	for (unsigned i = 0; i < 20; i++) {
+		const uint64_t takes = i ? 50 * US : 5 * MS;
+
+		build_push(program.builder, 1, at, "aten::mm");
+		for (unsigned k = 1; k <= 10 && !i; k++) {
+			struct trace_memory *memory = build_memory(program.builder, 1,
+				at + k * 450 * US, TRACE_FREE, 0x10000 * k, 0, TRACE_MEMORY_DEVICE,
+				0);
+
+			memory->call.duration = 400 * US;
+			memory->call.api = api;
+		}
+		kernel(&program, names[i % 5], at + takes, at + takes + 1000, 10 * US);
+		build_pop(program.builder, 1, at + takes + 2000);
+		at += takes + 20 * US;
+	}
+	return program_end(&program, at + MS);
+}
+
+/* A kernel that runs once, and whose launch takes 8 ms: the driver loads its module. */
+static struct trace_builder *slow_first_launch(void)
+{
+	struct program program = program_new();
+	uint64_t at = 100 * US;
+
+	kernel(&program, "k_a", 1000, 2000, 10 * US);
+	launch(&program, "k_once", at + 8 * MS, at + 8 * MS, 10 * US)->call.duration = 8 * MS;
+	for (unsigned i = 0; i < 20; i++) {
+		at += 50 * US;
+		kernel(&program, names[i % 5], 8 * MS + at, 8 * MS + at + 1000, 10 * US);
+	}
+	return program_end(&program, at + 9 * MS);
+}
+
 static struct trace_builder *slow_calls(void)
 {
 	return calls_of_an_operator(4 * MS);
@@ -1340,7 +1408,7 @@ static const struct rule_case {
 	{ slow_host_after_a_long_start, "synchronisation", "clear", "" },
 	{ healthy, "compute", "verdict", "compute for 100 % of the time" },
 	{ slow_host, "launch", "verdict", "for 74.7 % of the time the GPU is idle" },
-	{ many_long_pauses, "host", "verdict", "11 gaps of 1.00 ms or more (the longest" },
+	{ many_long_pauses, "host", "verdict", "11 intervals of 1.00 ms or more (the longest" },
 	{ long_pauses, "launch-bound", "clear", "" },
 	{ exposed, "communication", "verdict", "for 30.3 % of the time the GPU communicates" },
 	{ waiting, "synchronisation", "verdict", "the host had waited for it" },
@@ -1389,11 +1457,11 @@ static const struct rule_case {
 		"4 blocks for 108 multiprocessors (0.00 waves per SM)" },
 	{ small_grids, "small-grids", "finding", "Launch at least 108 blocks" },
 	{ healthy, "small-grids", "clear", "" },
-	{ long_pauses, "host-bound", "finding", "24.49 ms in 5 gaps of 1.00 ms or more" },
+	{ long_pauses, "host-bound", "finding", "24.49 ms in 5 intervals of 1.00 ms or more" },
 	{ a_long_start_only, "launch-bound", "note",
 		"Before the first step the GPU is idle for 99.90 ms" },
 	{ a_long_start_and_pauses, "host-bound", "finding",
-		"gaps before the first step are excluded: 99.90 ms" },
+		"intervals before the first step are excluded: 99.90 ms" },
 	{ slow_data, "data-loading", "finding",
 		"fetching 10 batches took the host 1.14 ms of 10.00 ms" },
 	{ slow_data, "data-loading", "finding", "1140000,,upper bound,10" },
@@ -1538,8 +1606,19 @@ static const struct rule_case {
 	{ loading, "profiler-cost", "clear", "" },
 	{ loading, "cold-start", "finding", "loads kernels at their first use, for 499.00 us" },
 	{ slow_first_call, "cold-start", "finding",
-		"aten::mm: 5.00 ms at 100.00 us, later 52.00 us" },
-	{ slow_first_call, "host-bound", "finding", "1 of them in first calls" },
+		"aten::mm: idle for 5.00 ms in the call of 5.00 ms at 100.00 us, later 52.00 us "
+		"(median of 19)" },
+	{ slow_first_call, "first calls", "class", "" },
+	{ slow_first_call, "host-bound", "clear", "" },
+	{ two_slow_first_calls, "cold-start", "finding", "8002000," },
+	{ freeing_in_first_call, "first calls", "verdict", "The run is bound by first calls" },
+	{ freeing_in_first_call, "cold-start", "finding",
+		"aten::mm: idle for 5.00 ms in the call of 5.00 ms at 100.00 us, later 52.00 us" },
+	{ freeing_in_first_call, "steady-allocation", "clear", "" },
+	{ slow_first_launch, "first calls", "verdict", "" },
+	{ slow_first_launch, "cold-start", "finding",
+		"launch of k_once: idle for 8.00 ms in the call of 8.00 ms at 100.00 us, other "
+		"launches 5 ns (median of 21)" },
 	{ slow_calls, "cold-start", "not checked", "no steps were found" },
 	{ only_ranges, "launch-bound", "not checked", "GPU work with timestamps" },
 };
@@ -1581,7 +1660,7 @@ START_TEST(the_suggested_time_is_one_at_the_node)
 		build_pop(program.builder, 1, at[i]);
 	}
 	run = run_report(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
-	ck_assert_msg(strstr(run.out, "18.00 ms in 3 gaps") &&
+	ck_assert_msg(strstr(run.out, "in 3 intervals of 1.00 ms or more") &&
 			      strstr(run.out, "the longest 8.00 ms, at 6.20 ms") &&
 			      strstr(run.out, "  where       a; 56 % of it; example at 1.10 ms\n"),
 		"%s", run.out);

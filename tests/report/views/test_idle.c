@@ -118,7 +118,7 @@ START_TEST(idle_time_before_a_launch_and_its_latency_have_a_sum)
 		a_trace(), "idle trace.bin -f csv --columns kind,time_share,gap_ns");
 
 	output_has(run.out, ",from the first operation to the last,steps,1595,0.725");
-	output_has(run.out, ",launch-bound or host-bound,class,1215,0.552");
+	output_has(run.out, ",late launches,class,1215,0.552");
 	output_has(run.out, ",launch-bound,part,1150,0.522");
 	output_has(run.out, ",launch latency,part,65,0.029");
 	output_lacks(run.out, "before the first operation or after the last");
@@ -353,11 +353,11 @@ START_TEST(time_before_a_first_operation_without_a_launch_is_unknown)
 {
 	struct report_run run = first_operation(true);
 
-	output_has(run.out, ",launch-bound or host-bound,class,240\r\n");
+	output_has(run.out, ",late launches,class,240\r\n");
 	output_has(run.out, ",before the first operation or after the last,part,80\r\n");
 	output_lacks(run.out, "unknown");
 	run = first_operation(false);
-	output_has(run.out, ",launch-bound or host-bound,class,200\r\n");
+	output_has(run.out, ",late launches,class,200\r\n");
 	output_has(run.out, ",unknown,class,40\r\n");
 	output_has(run.out, ",before the first operation or after the last,part,40\r\n");
 }
@@ -577,7 +577,7 @@ START_TEST(text_tells_the_causes)
 
 	output_has(run.out, "device 0");
 	output_has(run.out, "  |-- launch-bound ");
-	output_has(run.out, "longest\n");
+	output_has(run.out, "longest parts\n");
 }
 END_TEST
 
@@ -598,11 +598,11 @@ START_TEST(gaps_of_no_share_are_counted_and_not_listed)
 	}
 	build_pop(builder, 1, 3000000);
 	run = run_report(builder, "idle trace.bin --ascii --width 120");
-	output_has(run.out, "longest\n  |-- step -> k  ");
+	output_has(run.out, "longest parts\n  |-- step -> k  ");
 	output_has(run.out, "\n  +-- step -> k                       2.00 us ");
 	output_has(run.out, "\nnot shown: 8 below 1 % (--min-percent 0)\n");
 	run = run_report(NULL, "idle trace.bin --ascii --width 120 --min-percent 0");
-	output_has(run.out, "longest\n  |-- step -> k  ");
+	output_has(run.out, "longest parts\n  |-- step -> k  ");
 	output_has(run.out, "    2.00 us ");
 	/* other formats have all ten */
 	run = run_report(NULL, "idle trace.bin -f csv --columns kind,gap_ns");
