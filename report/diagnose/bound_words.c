@@ -249,13 +249,21 @@ static enum bound shown_class(enum bound bound)
 static void say_limits(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
-	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns,
+		       near_ns = bound->memory_limited_ns + bound->arithmetic_limited_ns,
+		       below_ns = bound->modelled_ns - near_ns;
 
 	if (!diagnose_is_share(bound->modelled_ns, whole, LIMITS_KNOWN_MIN))
 		return;
-	add_words(text, "; of all GPU time at least %s is limited by memory, %s by arithmetic",
-		diagnose_share(diagnosis, bound->memory_limited_ns, whole),
-		diagnose_share(diagnosis, bound->modelled_ns - bound->memory_limited_ns, whole));
+	add_words(text, "; of all GPU time");
+	if (near_ns)
+		add_words(text, " at least %s is limited by memory, %s by arithmetic%s",
+			diagnose_share(diagnosis, bound->memory_limited_ns, whole),
+			diagnose_share(diagnosis, bound->arithmetic_limited_ns, whole),
+			below_ns ? "," : "");
+	if (below_ns)
+		add_words(text, " %s is in operators that reach less than %u %% of either roof",
+			diagnose_share(diagnosis, below_ns, whole), BOUND_ROOF_MIN);
 	if (bound->modelled_ns < whole)
 		add_words(text, ", and for %s the limit is not known",
 			diagnose_share(diagnosis, whole - bound->modelled_ns, whole));
@@ -346,10 +354,11 @@ static void explain_confidence(
 	if (bound->bound == BOUND_BANDWIDTH)
 		SET_TEXT(text->reason,
 			"modelled: of %s of GPU time, %s are in operators whose operations and "
-			"bytes are known, and %s of these are limited by memory",
+			"bytes are known, and %s of these are limited by memory (%u %% of the "
+			"bandwidth or more)",
 			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
 			diagnose_time(diagnosis, bound->modelled_ns),
-			diagnose_time(diagnosis, bound->memory_limited_ns));
+			diagnose_time(diagnosis, bound->memory_limited_ns), BOUND_ROOF_MIN);
 	else if (bound->bound == BOUND_NOTHING)
 		SET_TEXT(text->reason, "nothing but the kernels takes %u %% of the time",
 			BOUND_SHARE_MIN);

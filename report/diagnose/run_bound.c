@@ -218,8 +218,9 @@ static void add_unknown(struct bound_pass *pass)
 					steps->steps[step].window_end_ns);
 }
 
-/* Reads which of the operators that a model knows are limited by memory, from the rows of the view
- * `roofline`. */
+/* Reads which of the operators that a model knows are near a roof, from the rows of the view
+ * `roofline`. Which roof is the lower one for an operator does not say that it limits it: one that
+ * is far below both is slow for another reason. */
 static void read_limits(
 	const struct options *options, struct process *process, struct run_bound *bound)
 {
@@ -230,13 +231,16 @@ static void read_limits(
 	arrange_roofline(&roofline, &only, &rows);
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct row *row = &rows.rows[i];
-		const bool memory = computed_row_is(row, "roof", "memory");
+		const uint64_t ns = computed_row_number(row, "gpu_total_ns");
+		const bool memory = computed_row_is(row, "roof", "memory"),
+			   near = 100 * computed_row_real(row, "roof_share") >= BOUND_ROOF_MIN;
 
 		if (!computed_row_is(row, "kind", "op") ||
 			(!memory && !computed_row_is(row, "roof", "compute")))
 			continue;
-		bound->modelled_ns += computed_row_number(row, "gpu_total_ns");
-		bound->memory_limited_ns += memory ? computed_row_number(row, "gpu_total_ns") : 0;
+		bound->modelled_ns += ns;
+		bound->memory_limited_ns += memory && near ? ns : 0;
+		bound->arithmetic_limited_ns += !memory && near ? ns : 0;
 	}
 	free(rows.rows);
 }

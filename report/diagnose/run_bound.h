@@ -39,6 +39,8 @@
 
 /* Percent of the time. At 30 % of idle or exposed time, no faster kernel can make up for it. */
 #define BOUND_SHARE_MIN 30u
+/* Percent of a roof: well written kernels reach more of what limits them. */
+#define BOUND_ROOF_MIN 60u
 /* The critical path of more GPU operations takes longer than all else of the first screen. */
 #define BOUND_PATH_OPERATIONS_MAX 500000u
 /* With fewer GPU operations than this, a trace is a sample of nothing. */
@@ -102,8 +104,9 @@ struct run_bound {
 	size_t steps;        /* steady-state steps that were examined; 0: the whole trace */
 	uint64_t operations; /* GPU operations in that time */
 	/* Of all GPU time of the trace, the part in operators whose limit a model knows, and the
-	 * part of that which memory limits. Read for BOUND_COMPUTE and BOUND_BANDWIDTH. */
-	uint64_t modelled_ns, memory_limited_ns;
+	 * parts of that which memory and arithmetic limit: they reach BOUND_ROOF_MIN of that roof.
+	 * Read for BOUND_COMPUTE and BOUND_BANDWIDTH. */
+	uint64_t modelled_ns, memory_limited_ns, arithmetic_limited_ns;
 	/* The critical path in that time: all of it, by kind, the host's part (program and calls),
 	 * and that of GPU work. 0: not read, as the trace is large, or only a part of it is
 	 * selected. */
