@@ -206,7 +206,10 @@ struct diagnose_facts {
 struct program_traits {
 	bool uses_pytorch; /* it has operators or modules */
 	bool trains;       /* it has a backward pass or an optimizer */
-	bool has_ranges;   /* it has ranges of its own (NVTX) */
+	/* Its optimizer works on many tensors at once: foreach or fused. Without ranges of an
+	 * optimizer: some operator or kernel does. */
+	bool has_foreach_optimizer;
+	bool has_ranges; /* it has ranges of its own (NVTX) */
 	bool has_python_stacks;
 	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
 };

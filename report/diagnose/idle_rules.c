@@ -222,7 +222,9 @@ static void advise_on_launches(struct diagnosis *diagnosis, struct finding *find
 		"Give the GPU more work per launch: CUDA graphs%s%s, a larger batch.%s",
 		traits.uses_pytorch ? " or torch.compile(mode=\"reduce-overhead\")"
 				    : ", fused kernels",
-		traits.trains && traits.uses_pytorch ? ", fused or foreach optimizers" : "",
+		traits.trains && traits.uses_pytorch && !traits.has_foreach_optimizer
+			? ", fused or foreach optimizers"
+			: "",
 		traits.has_python_stacks ? " Recording Python stacks slows the host as well: "
 					   "measure once without them."
 					 : "");
