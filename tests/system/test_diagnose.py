@@ -333,6 +333,35 @@ def all_messages_compete_for_the_most_exposed(folder):
 
 
 @case
+def findings_refer_only_to_what_is_printed(folder):
+    for trace in traces():
+        rows = rows_of(trace)
+        printed = {row["name"] for row in rows if row["kind"] == "finding"}
+        for row in rows:
+            for name in re.findall(r"(?:the finding|\(finding) ([a-z-]+)", row.get("finding") or ""):
+                assert name in printed, (trace, row["name"], name)
+    note = [row for row in rows_of(named("dlrm_worker1")) if row["name"] == "pageable-copies"][0]
+    assert note["finding"].endswith("See the finding blocking-calls."), note
+
+
+@case
+def the_same_idle_time_takes_one_place_of_the_first_screen(folder):
+    screen = report(named("trace_diff~control"))
+    assert "exposed-communication, saves" in screen and "blocking-calls" not in screen, screen
+    for trace in traces():
+        assert "This is the same idle time" not in " ".join(report(trace).split()), trace
+
+
+@case
+def advice_that_is_followed_is_not_given(folder):
+    launch = [row for row in rows_of(named("nccl_data")) if row["name"] == "launch-bound"][0]
+    assert "CUDA graphs" in launch["next"] and "foreach" not in launch["next"], launch
+    # reserved memory is 2,629,828,608 B in all its events, and there is one step: no size is known to change
+    note = [row for row in rows_of(named("Qwen_Qwen1.5")) if row["name"] == "memory-fragmentation"][0]
+    assert "change from step to step" not in note["next"] and "Fewer than 3 steps" in note["next"], note
+
+
+@case
 def words_are_those_of_the_views(folder):
     saxpy = named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite")
     screen = " ".join(report(saxpy).split())
