@@ -133,6 +133,19 @@ static void list_launch_share(struct diagnosis *diagnosis, const struct run_boun
 	add_evidence(text, ")");
 }
 
+/* Adds which part of the unknown time is idle, if not all of it is, or none. */
+static void list_unknown_parts(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t not_recorded_ns = bound->not_recorded_ns,
+		       idle_ns = bound->ns[BOUND_UNKNOWN] - not_recorded_ns;
+
+	if (idle_ns && not_recorded_ns)
+		add_evidence(text, " (idle, cause unknown %s, busy or idle %s)",
+			diagnose_share(diagnosis, idle_ns, bound->whole_ns),
+			diagnose_share(diagnosis, not_recorded_ns, bound->whole_ns));
+}
+
 /* Writes the share of a class. Of two that are judged together: that of both, which the verdict
  * has, and then of each. */
 static void list_share(struct diagnosis *diagnosis, const struct run_bound *bound, enum bound class,
@@ -147,6 +160,8 @@ static void list_share(struct diagnosis *diagnosis, const struct run_bound *boun
 	if (partner == BOUND_COUNT) {
 		add_evidence(text, "%s %s", shown_name(class),
 			diagnose_share(diagnosis, bound->ns[class], whole));
+		if (class == BOUND_UNKNOWN)
+			list_unknown_parts(diagnosis, bound, text);
 		return;
 	}
 	add_evidence(text, "%s or %s %s (%s %s, %s %s)", shown_name(class), shown_name(partner),
@@ -625,6 +640,35 @@ static void list_first_wait(struct diagnosis *diagnosis, struct finding *text)
 			diagnose_time(diagnosis, wait->ns));
 }
 
+#define BLOCKED_MOST 500u /* thousandths of the time */
+
+/* Says what an unknown verdict excludes, and how to record what the trace lacks. */
+static void advise_on_unknown(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t blocked_ns = blocking_launcher_ns(diagnosis, bound->steps > 0);
+	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
+
+	if (diagnose_is_share(blocked_ns, bound->time_ns, BLOCKED_MOST))
+		add_words(text,
+			" For %s of the time it is not the host: then the thread that launches "
+			"waits for "
+			"the GPU in CUDA calls.",
+			diagnose_share(diagnosis, blocked_ns, bound->time_ns));
+	if (graphs)
+		SET_TEXT(text->next,
+			"The trace has %s of CUDA graphs, and not all of their nodes. Record them: "
+			"LD_PRELOAD=libpperf.so, nsys profile --cuda-graph-trace=node, or "
+			"torch.profiler of a newer PyTorch and driver; or record some steps "
+			"without CUDA graphs.",
+			diagnose_plural(diagnosis, graphs, "launch"));
+	else
+		SET_TEXT(text->next,
+			"Record the CUDA calls with the GPU work: with launches, the cause of idle "
+			"time is known (torch.profiler: ProfilerActivity.CPU and CUDA; nsys: "
+			"--trace=cuda).");
+}
+
 void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, const struct finding *own, struct finding *text)
 {
@@ -664,6 +708,8 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 		bound_kernels_advise(diagnosis, text);
 	else if (is_wait(shown))
 		advise_on_one_wait(diagnosis, bound, text);
+	else if (bound->bound == BOUND_UNKNOWN)
+		advise_on_unknown(diagnosis, bound, text);
 	advise_on_larger_gain(diagnosis, first, own, text);
 	explain_confidence(diagnosis, bound, text);
 }

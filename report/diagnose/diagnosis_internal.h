@@ -378,6 +378,9 @@ void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 /* Finds which of the calls read values of tensors, by their operators and Python frames. */
 void blocking_find_reads(struct diagnosis *diagnosis);
 void blocking_free(struct diagnose_facts *facts);
+/* Returns for how long the thread that launches most kernels is blocked in calls that wait for the
+ * GPU: in the steady-state steps, or from the first GPU operation to the last. */
+uint64_t blocking_launcher_ns(const struct diagnosis *diagnosis, bool in_steps);
 /* Returns for how long the threads that launch kernels are blocked at nodes with copies from or to
  * pageable memory, without calls that read values. Stores the node with most of it in `*node`. */
 uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);

@@ -208,14 +208,15 @@ static void add_unknown(struct bound_pass *pass)
 	const size_t count = timeline_devices(profile->timeline, &devices);
 
 	for (size_t i = 0; i < count && !pass->result->steps; i++)
-		pass->result->ns[BOUND_UNKNOWN] += devices[i].unknown_ns;
+		pass->result->not_recorded_ns += devices[i].unknown_ns;
 	for (size_t i = 0; i < count && pass->result->steps; i++)
 		for (size_t step = 0; step < steps->count; step++)
 			if (steps->steps[step].kind == STEP_USUAL)
-				pass->result->ns[BOUND_UNKNOWN] += timeline_unknown_within(
+				pass->result->not_recorded_ns += timeline_unknown_within(
 					profile->timeline, devices[i].device, HANDOVER_TRACE_TIME,
 					steps->steps[step].window_begin_ns,
 					steps->steps[step].window_end_ns);
+	pass->result->ns[BOUND_UNKNOWN] += pass->result->not_recorded_ns;
 }
 
 /* Reads which of the operators that a model knows are near a roof, from the rows of the view

@@ -85,6 +85,9 @@ struct run_bound {
 	/* Of whole_ns: idle time, as the view `idle` has it. The examined time itself, which with
 	 * several GPUs is less than whole_ns. */
 	uint64_t idle_ns, time_ns;
+	/* Of BOUND_UNKNOWN: time in which it is not recorded whether the GPU was busy. The rest is
+	 * idle time without a known cause. */
+	uint64_t not_recorded_ns;
 	/* By class and node of the call tree: exposed communication by the node that launched it,
 	 * idle time by the node that caused it (step_idle.h). The host's part of launch-bound time
 	 * is in BOUND_LAUNCH, too. NULL: the class has none. */

@@ -362,6 +362,18 @@ def advice_that_is_followed_is_not_given(folder):
 
 
 @case
+def an_unknown_verdict_says_what_it_excludes_and_what_to_record(folder):
+    rows = {row["name"]: row for row in rows_of(named("negative_queue_length")) if row["kind"] != "class"}
+    verdict = rows["unknown"]
+    # by hand: 760 of 1,074 ms in calls that wait
+    assert "For 70.9 % of the time it is not the host" in verdict["finding"], verdict
+    assert "70 launches of CUDA graphs" in verdict["next"] and "--cuda-graph-trace=node" in verdict["next"], verdict
+    # one split: 39.6 + 22.7 = 62.3
+    assert "unknown 62.3 % (idle, cause unknown 39.6 %, busy or idle 22.7 %)" in verdict["evidence"], verdict
+    assert "idle for 39.6 % of the steady-state steps for an unknown cause" in rows["launch-bound"]["why"], rows["launch-bound"]
+
+
+@case
 def words_are_those_of_the_views(folder):
     saxpy = named("saxpy-mpi-cuda_nsys_perlmutter0.sqlite")
     screen = " ".join(report(saxpy).split())
