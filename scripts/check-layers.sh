@@ -26,7 +26,7 @@ stdlib stdnoreturn string strings termios threads time ucontext uchar unistd wch
 
 # HEADER:FILE. A header that ends with a slash means all headers of that folder.
 LIBRARIES='nvtx3/:preload/nvtx/api.h libelf.h:report/symbols/elf_symbols.c gelf.h:report/symbols/elf_symbols.c
-libiberty/:report/symbols/libiberty.c zlib.h:report/base/gzip_file.c sqlite3.h:report/import/nsys/nsys_database.c
+libiberty/:report/symbols/libiberty.c zlib.h:report/base/gzip_file.c zlib.h:report/base/gzip_writer.c sqlite3.h:report/import/nsys/nsys_database.c
 sqlite3.h:report/export/sqlite_file.c jansson.h:report/analysis/baseline_file.c libunwind.h:preload/cuda/native_stack.c ncurses.h:report/tui/terminal.c term.h:report/tui/terminal.c'
 
 # NAME:FILE, for libraries that are loaded at run time.

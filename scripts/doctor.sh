@@ -268,7 +268,7 @@ tell_trace() {
 		esac
 	done < "$scratch/sources"
 	report_settings
-	"$report" "$1" 2> /dev/null | awk '/^$/ { exit } /^[^ ]/ { inside = /^(coverage|notes|errors|losses|cost) / } inside'
+	"$report" "$1" 2> /dev/null | awk '/^ran / { run = 1 } run && /^$/ { exit } /^[^ ]/ { inside = /^(coverage|notes|errors|losses|cost) / } inside'
 }
 
 check_command() {

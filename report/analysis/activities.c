@@ -2,11 +2,13 @@
 #include "report/analysis/activities.h"
 #include "report/analysis/collective_calls.h"
 #include "report/analysis/collective_sizes.h"
+#include "report/analysis/host_ranges.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
 #include "report/gpu/occupancy.h"
+#include "report/profile/joined_observers.h"
 #include <stdlib.h>
 
 #define STREAMS_MAX 65536u   /* streams with a name */
@@ -32,7 +34,6 @@ struct activities {
 	size_t nature_room;
 	struct collective_sizes *sizes;
 	const struct collective_calls *calls; /* of NCCL */
-	const struct profile_observer *also;  /* of activities_read_with; NULL: none */
 };
 
 static int compare_activities(const void *left, const void *right)
@@ -104,36 +105,6 @@ static void restart_activities(void *context)
 
 	external_sort_clear(activities->sorter);
 	activities->counted_count = activities->stream_count = 0;
-	if (activities->also && activities->also->restart)
-		activities->also->restart(activities->also->context);
-}
-
-static void pass_segment(void *context, const struct observed_segment *part)
-{
-	const struct profile_observer *also = ((const struct activities *)context)->also;
-
-	also->segment(also->context, part);
-}
-
-static void pass_memory(void *context, const struct observed_memory *memory)
-{
-	const struct profile_observer *also = ((const struct activities *)context)->also;
-
-	also->memory(also->context, memory);
-}
-
-static void pass_memory_record(void *context, const struct observed_memory *memory)
-{
-	const struct profile_observer *also = ((const struct activities *)context)->also;
-
-	also->memory_record(also->context, memory);
-}
-
-static void pass_memory_mark(void *context, const struct trace_event *event)
-{
-	const struct profile_observer *also = ((const struct activities *)context)->also;
-
-	also->memory_mark(also->context, event);
 }
 
 static enum activity_kind sync_activity_kind(const struct trace_sync *sync)
@@ -394,50 +365,47 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 	}
 }
 
-static void pass_call(void *context, const struct observed_call *call)
-{
-	const struct profile_observer *also = ((const struct activities *)context)->also;
-
-	also->call(also->context, call);
-	add_call_activity(context, call);
-}
-
-static void pass_work(void *context, const struct observed_gpu_work *seen)
-{
-	const struct profile_observer *also = ((const struct activities *)context)->also;
-
-	also->work(also->context, seen);
-	add_gpu_activity(context, seen);
-}
-
 /* The key under which activities_keep attaches the activities of a process. */
 static const char kept_key;
+
+/* Makes the pass for the activities, for the ranges that explain idle time unless they are read
+ * already, and for `also` if that is not NULL. */
+static void read_all(
+	struct process *process, struct activities *activities, const struct profile_observer *also)
+{
+	const struct profile_observer own = { .context = activities,
+		.restart = restart_activities,
+		.call = add_call_activity,
+		.work = add_gpu_activity,
+		.record = add_cupti_activity,
+		.counting = on_counting };
+	struct profile_observer host, all;
+	struct host_ranges_pass *ranges = host_ranges_begin(process, &host);
+	struct joined_observers joined = { .count = 0 };
+	struct profile_options options;
+
+	if (also)
+		joined.observers[joined.count++] = also;
+	joined.observers[joined.count++] = &own;
+	if (ranges)
+		joined.observers[joined.count++] = &host;
+	all = observers_join(&joined);
+	options = profile_options_for_observer(process->profile, joined.count > 1 ? &all : &own);
+	profile_free(profile_build(process->reader, process->texts, &options));
+	host_ranges_end(ranges);
+}
 
 static struct activities *read_anew(struct process *process, const struct profile_observer *also)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
-	const struct profile_observer observer = { .context = activities,
-		.restart = restart_activities,
-		.call = also && also->call ? pass_call : add_call_activity,
-		.work = also && also->work ? pass_work : add_gpu_activity,
-		.record = add_cupti_activity,
-		.counting = on_counting,
-		.segment = also && also->segment ? pass_segment : NULL,
-		.memory = also && also->memory ? pass_memory : NULL,
-		.memory_record = also && also->memory_record ? pass_memory_record : NULL,
-		.memory_mark = also && also->memory_mark ? pass_memory_mark : NULL };
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
 
 	activities->process = process;
-	activities->also = also;
 	activities->sizes = collective_sizes_new(process->reader);
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
 	if (also || process_has_records(process))
-		profile_free(profile_build(process->reader, process->texts, &options));
-	activities->also = NULL;
+		read_all(process, activities, also);
 	return activities;
 }
 

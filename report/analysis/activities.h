@@ -131,8 +131,7 @@ struct activities;
  * indices in process->profile; `name` is a text of process->texts. */
 struct activities *activities_read(struct process *process);
 /* As activities_read. In the same pass over the trace, or in one of their own if the activities are
- * kept, the callbacks restart, segment, call, work, memory, memory_record and memory_mark of `also`
- * are called. It must not have others. */
+ * kept, the callbacks of `also` are called. It must not have `closed`. */
 struct activities *activities_read_with(
 	struct process *process, const struct profile_observer *also);
 /* Reads them once for all later calls of activities_read, which then return the same list. For a

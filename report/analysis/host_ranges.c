@@ -95,36 +95,59 @@ static void release_host_ranges(void *data)
 	free(ranges);
 }
 
-static void read_host_ranges(const struct process *process, struct host_ranges *found)
+static void free_pass(struct host_ranges_pass *pass)
 {
-	struct host_ranges_pass pass = {
-		.process = process, .found = found, .kinds = xcalloc(process->profile->tree->count)
-	};
-	const struct profile_observer observer = { .context = &pass,
+	free(pass->kinds);
+	free(pass);
+}
+
+struct host_ranges_pass *host_ranges_begin(
+	struct process *process, struct profile_observer *observer)
+{
+	struct host_ranges_pass *pass;
+
+	if (process_attached(process, &host_ranges_key))
+		return NULL;
+	pass = xcalloc(sizeof *pass);
+	pass->process = process;
+	pass->found = xcalloc(sizeof *pass->found);
+	pass->kinds = xcalloc(process->profile->tree->count);
+	process_attach(process, &host_ranges_key, pass->found, release_host_ranges);
+	if (!find_host_nodes(pass)) {
+		free_pass(pass);
+		return NULL;
+	}
+	*observer = (struct profile_observer){ .context = pass,
 		.restart = restart_host_ranges,
 		.closed = add_host_range,
-		.closed_nodes = pass.kinds,
+		.closed_nodes = pass->kinds,
 		.closed_node_count = process->profile->tree->count };
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
+	return pass;
+}
 
-	if (find_host_nodes(&pass))
-		profile_free(profile_build(process->reader, process->texts, &options));
-	if (found->count)
-		qsort(found->ranges, found->count, sizeof *found->ranges, by_thread_and_begin);
-	free(pass.kinds);
+void host_ranges_end(struct host_ranges_pass *pass)
+{
+	if (!pass)
+		return;
+	if (pass->found->count)
+		qsort(pass->found->ranges, pass->found->count, sizeof *pass->found->ranges,
+			by_thread_and_begin);
+	free_pass(pass);
 }
 
 const struct host_ranges *host_ranges_of(struct process *process)
 {
-	struct host_ranges *found = process_attached(process, &host_ranges_key);
+	struct profile_observer observer;
+	struct host_ranges_pass *pass = host_ranges_begin(process, &observer);
 
-	if (!found) {
-		found = xcalloc(sizeof *found);
-		process_attach(process, &host_ranges_key, found, release_host_ranges);
-		read_host_ranges(process, found);
+	if (pass) {
+		const struct profile_options options = profile_options_for_observer(
+			process->profile, &observer);
+
+		profile_free(profile_build(process->reader, process->texts, &options));
+		host_ranges_end(pass);
 	}
-	return found;
+	return process_attached(process, &host_ranges_key);
 }
 
 const struct host_range *host_ranges_first(

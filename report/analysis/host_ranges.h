@@ -24,9 +24,17 @@ struct host_ranges {
 	size_t count, room;
 };
 
-/* Returns the ranges. The first call for a process reads them in one more pass, or in none if the
- * call tree has no such node. They belong to the process. */
+/* Returns the ranges. The first call for a process reads them in one more pass, unless
+ * activities_read has read them, or the call tree has no such node. They belong to the process. */
 const struct host_ranges *host_ranges_of(struct process *process);
+
+/* For a pass that serves another analysis, too: sets the observer for it. host_ranges_end is called
+ * after the pass. NULL: nothing is to be read, and the observer is not set. */
+struct host_ranges_pass;
+
+struct host_ranges_pass *host_ranges_begin(
+	struct process *process, struct profile_observer *observer);
+void host_ranges_end(struct host_ranges_pass *pass); /* `pass` may be NULL */
 
 /* Returns the first range of the thread that ends after `from_ns` and begins before `to_ns`; NULL:
  * there is none. */

@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/error.h"
+#include "report/profile/joined_observers.h"
 #include "report/text/suggest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -562,7 +563,7 @@ static void join_moments(struct moments_pass *pass)
 }
 
 void memory_moments_take(struct memory_moments *moments, struct process *process,
-	const struct options *options, bool with_parts)
+	const struct options *options, bool with_parts, const struct profile_observer *also)
 {
 	struct moments_pass pass = { .moments = moments,
 		.process = process,
@@ -575,8 +576,10 @@ void memory_moments_take(struct memory_moments *moments, struct process *process
 		.memory = observe_moments,
 		.mapping = observe_moment_mappings,
 		.memory_mark = observe_moment_marks };
+	const struct joined_observers joined = { { &observer, also }, also ? 2 : 1 };
+	const struct profile_observer both = observers_join(&joined);
 	const struct profile_options profile_options = profile_options_for_observer(
-		process->profile, &observer);
+		process->profile, also ? &both : &observer);
 
 	sort_moments(moments);
 	profile_free(profile_build(process->reader, process->texts, &profile_options));

@@ -106,9 +106,10 @@ void memory_moments_add_list(struct memory_moments *moments, const struct option
 void memory_moments_add_history(struct memory_moments *moments, const struct options *options,
 	const struct process *process, uint32_t most);
 
-/* Takes the snapshots. `with_parts`: with their segments, blocks and gaps. */
+/* Takes the snapshots. `with_parts`: with their segments, blocks and gaps. `also`: an observer that
+ * is served in the same pass over the trace; NULL: none. */
 void memory_moments_take(struct memory_moments *moments, struct process *process,
-	const struct options *options, bool with_parts);
+	const struct options *options, bool with_parts, const struct profile_observer *also);
 void memory_moments_free(struct memory_moments *moments);
 
 /* Returns when the program's work ended: the end of its last step, else the last event. */

@@ -179,7 +179,9 @@ static void find_changing_sizes(struct waste_pass *pass)
 	}
 }
 
-static void read_pass(struct memory_waste *waste, struct process *process)
+/* Reads what the whole trace says, and takes the moments, in one pass over the trace. */
+static void read_pass(
+	struct memory_waste *waste, struct process *process, const struct options *options)
 {
 	struct waste_pass pass = { .waste = waste,
 		.map = memory_segments_new(),
@@ -189,10 +191,8 @@ static void read_pass(struct memory_waste *waste, struct process *process)
 		.restart = restart_waste,
 		.memory = observe_change,
 		.memory_mark = observe_mark };
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
 
-	profile_free(profile_build(process->reader, process->texts, &options));
+	memory_moments_take(&waste->moments, process, options, true, &observer);
 	find_changing_sizes(&pass);
 	memory_segments_free(pass.map);
 	hash_index_free(&pass.size_index);
@@ -344,10 +344,9 @@ static struct memory_waste *make_waste(struct process *process)
 
 	set_moments(waste, process);
 	memory_moments_add(&waste->moments, &options, process, "end", 3);
-	memory_moments_take(&waste->moments, process, &options, true);
+	read_pass(waste, process, &options);
 	if (waste->moments.count)
 		waste->end = &waste->moments.moments[0];
-	read_pass(waste, process);
 	read_end(waste, process);
 	return waste;
 }

@@ -75,20 +75,12 @@ static void put_meta(
 	struct json_writer *json, const struct process *process, const char *key, const char *meta)
 {
 	const struct trace_text value = reader_meta(process->reader, meta);
-	uint64_t number = 0;
+	uint64_t number;
 
-	if (!value.known)
-		return;
-	for (uint32_t i = 0; i < value.length; i++) {
-		const char c = value.bytes[i];
-
-		if (c < '0' || c > '9' || number > UINT32_MAX) {
-			json_put_text(json, key, (struct string_view){ value.bytes, value.length });
-			return;
-		}
-		number = number * 10 + (uint64_t)(c - '0');
-	}
-	json_put_unsigned(json, key, number);
+	if (reader_meta_number(process->reader, meta, &number))
+		json_put_unsigned(json, key, number);
+	else if (value.known)
+		json_put_text(json, key, trace_text_or_null(value));
 }
 
 static void put_distributed(struct json_writer *json, const struct process *process)

@@ -8,7 +8,7 @@ struct string_view chrome_view(const char *string)
 	return (struct string_view){ string, (uint32_t)strlen(string) };
 }
 
-/* Writes nanoseconds as microseconds with three decimals. */
+/* Writes nanoseconds as microseconds with up to three decimals, without zeros at the end. */
 static void put_microseconds(struct output *out, uint64_t ns)
 {
 	const unsigned rest = (unsigned)(ns % 1000);
@@ -16,7 +16,8 @@ static void put_microseconds(struct output *out, uint64_t ns)
 		(char)('0' + rest % 10) };
 
 	output_unsigned(out, ns / 1000);
-	output_bytes(out, digits, sizeof digits);
+	if (rest)
+		output_bytes(out, digits, rest % 10 ? 4 : rest % 100 ? 3 : 2);
 }
 
 void chrome_begin(struct chrome *chrome, char phase, const char *category, struct string_view name,

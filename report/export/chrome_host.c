@@ -201,6 +201,7 @@ static void put_call(struct chrome *chrome, const struct host_event *event, stru
 {
 	if (!name.length)
 		name = chrome_view("(call)");
+	name = kineto_call_name(name);
 	chrome_begin(chrome, 'X', kineto_call_category(name.bytes, name.length), name, chrome->pid,
 		event->tid, event->begin_ns);
 	chrome_duration(chrome, event->end_ns - event->begin_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/export/kineto_names.h"
 #include <stdio.h>
+#include <string.h>
 
 static const char *memory_word(uint32_t kind)
 {
@@ -68,6 +69,15 @@ const char *kineto_overhead_name(uint32_t type)
 bool kineto_is_driver_call(const char *name, size_t length)
 {
 	return length > 2 && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
+
+struct string_view kineto_call_name(struct string_view name)
+{
+	static const char hidden[] = "__cudaLaunchKernel";
+
+	if (name.length < sizeof hidden - 1 || memcmp(name.bytes, hidden, sizeof hidden - 1) != 0)
+		return name;
+	return (struct string_view){ name.bytes + 2, name.length - 2 };
 }
 
 const char *kineto_call_category(const char *name, size_t length)

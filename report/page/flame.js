@@ -4,6 +4,7 @@
 	const {element, number, percent, count, text} = pperf;
 	const ROW = 21, NARROWEST = .6, LEVELS = 4, LISTED = 12;
 	const SHAPES = {folded: 'layers folded', each: 'each layer', stack: 'by call stack'};
+	const SCOPES = {steps: 'steps', all: 'whole run'};
 	const TREE_VIEWS = new Set(['tree']);
 
 	const quoted = word => /^[\w@%+=:,./*#-]+$/.test(word) ? word : "'" + word.replace(/'/g, "'\\''") + "'";
@@ -33,21 +34,57 @@
 			const zoom = Number(pperf.recall('zoom') ?? -1);
 			if (this.metric && Number.isInteger(zoom) && zoom >= 0 && zoom < this.data.shapes[this.shape].parent.length)
 				this.zoom = this.selected = zoom;
+			const scope = pperf.recall('scope');
+			this.scopeChosen = Object.hasOwn(SCOPES, scope ?? '') ? scope : null;
+			this.includeFrame(this.zoom);
 			this.refresh();
 		}
 
-		// The frames of the current shape with the values of a metric.
-		treeOf(metric) {
-			const key = this.shape + ' ' + metric.number;
+		// The frames of the current shape with the values of a metric, of the steps or the whole run.
+		treeOf(metric, scope = 'all') {
+			const key = this.shape + ' ' + metric.number + ' ' + scope;
 			if (!this.trees.has(key)) {
 				const frames = this.data.shapes[this.shape];
-				this.trees.set(key, pperf.flameTree(frames, frames.values[metric.number], this.data.sides));
+				this.trees.set(key, pperf.flameTree(frames, frames.values[metric.number], this.data.sides,
+					scope === 'steps' ? pperf.outsideFrames(frames) : null));
 			}
 			return this.trees.get(key);
 		}
 
 		get tree() {
-			return this.treeOf(this.metric);
+			return this.treeOf(this.metric, this.scope);
+		}
+
+		// Whether the metric has values both in the steps and outside of them.
+		get hasScopes() {
+			const inSteps = this.treeOf(this.metric, 'steps').width;
+			return inSteps > 0 && inSteps < this.treeOf(this.metric).width;
+		}
+
+		// Where time outside of the steps is longer than the steps, they would be too narrow to be
+		// seen: then the graph opens with the steps alone. Memory is held from before the steps.
+		get scope() {
+			if (!this.hasScopes)
+				return 'all';
+			const isSmall = this.metric.unit === 'time' && this.treeOf(this.metric, 'steps').width < this.treeOf(this.metric).width / 2;
+			return this.scopeChosen ?? (isSmall ? 'steps' : 'all');
+		}
+
+		setScope(scope) {
+			this.scopeChosen = scope;
+			pperf.remember('scope', scope);
+			this.zoomTo(-1, true);
+			this.refresh();
+		}
+
+		// Shows the whole run if a frame is not in the steps.
+		includeFrame(frame) {
+			if (frame >= 0 && this.metric && this.scope === 'steps' && !(this.tree.widths[frame] > 0) && this.treeOf(this.metric).widths[frame] > 0) {
+				this.scopeChosen = 'all';
+				pperf.remember('scope', 'all');
+				return true;
+			}
+			return false;
 		}
 
 		show(metric, shape) {
@@ -58,6 +95,7 @@
 			pperf.remember('shape', shape === this.data.shape ? null : shape);
 			if (moved)
 				this.zoomTo(-1, true);
+			this.includeFrame(this.zoom);
 			this.refresh();
 		}
 
@@ -84,6 +122,7 @@
 		build() {
 			this.metricChoice = element('span', {class: 'choice', role: 'group', 'aria-label': 'Metric', id: 'metric'});
 			this.shapeChoice = element('span', {class: 'choice', role: 'group', 'aria-label': 'Frames', id: 'shape'});
+			this.scopeChoice = element('span', {class: 'choice', role: 'group', 'aria-label': 'Part of the run', id: 'scope'});
 			this.input = element('input', {type: 'search', id: 'search', size: 24, placeholder: 'Search: text or /regex/',
 				'aria-label': 'Search names: a text or a regular expression between slashes',
 				input: () => this.search(), keydown: event => this.searchKey(event)});
@@ -99,7 +138,7 @@
 				element('div', {class: 'bar'}, element('h2', null, this.data.sides === 2 ? 'What changed' : 'Flame graph'),
 					this.metricChoice, this.shapeChoice, element('span', {class: 'grow'}), this.result, this.input,
 					element('button', {type: 'button', id: 'reset', click: () => this.reset()}, 'Reset')),
-				this.note, this.box, this.legend, this.details);
+				element('div', {class: 'bar'}, this.scopeChoice, this.note), this.box, this.legend, this.details);
 		}
 
 		fillChoice(choice, entries, current, pick) {
@@ -117,6 +156,8 @@
 				metric => this.setMetric(metric));
 			this.fillChoice(this.shapeChoice, this.metric.shapes.map(shape => [shape, SHAPES[shape], shape]), this.shape,
 				shape => this.show(this.metric, shape));
+			this.fillChoice(this.scopeChoice, this.hasScopes ? Object.entries(SCOPES).map(([key, title]) => [key, title, key]) : [], this.scope,
+				scope => this.setScope(scope));
 			this.note.textContent = this.summary();
 			this.find();
 			this.draw();
@@ -136,7 +177,8 @@
 			if (this.data.sides === 2)
 				return metric.title + ' ' + this.value(tree.totalBefore) + ' → ' + this.value(tree.total) + ', ' + this.change(tree.total - tree.totalBefore) +
 					': ' + metric.note + '. The width of a frame is the wider side; its colour is the change.';
-			return metric.title + ' ' + this.value(tree.total) + ': ' + metric.note + '.' +
+			const all = this.treeOf(metric).total, part = tree.total < all ? ' in steps, of ' + this.value(all) : '';
+			return metric.title + ' ' + this.value(tree.total) + part + ': ' + metric.note + '.' +
 				(this.data.more_stacks && (metric.is_memory || metric.key === 'gpu') ? ' With --by stack the page has native call stacks, too.' : '');
 		}
 
@@ -439,6 +481,8 @@
 
 		// Selects a frame, and zooms out or in until it is wide enough to be drawn.
 		select(frame) {
+			if (this.includeFrame(frame))
+				this.refresh();
 			const {tree} = this;
 			this.selected = frame;
 			const scale = zoom => this.box.clientWidth / (zoom >= 0 ? tree.widths[zoom] : tree.width);

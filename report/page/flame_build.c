@@ -8,6 +8,7 @@
 #include "report/page/flame_counters.h"
 #include "report/page/flame_values.h"
 #include "report/profile/folded_tree.h"
+#include "report/profile/step_sections.h"
 #include "report/table/column.h"
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,14 @@ static uint32_t keep_process(
 	return (uint32_t)flame->process_count - 1;
 }
 
+static bool is_outside_steps(const struct node *node, struct string_view name)
+{
+	const size_t length = strlen(STEP_SECTION_NO_STEPS);
+
+	return node->kind == NODE_SECTION &&
+	       !(name.length == length && !memcmp(name.bytes, STEP_SECTION_NO_STEPS, length));
+}
+
 /* Adds the nodes of a profile below the frame `root`, in differential graphs to those that are
  * there. Returns the frame of each node, which the caller frees. */
 static uint32_t *add_nodes(
@@ -122,13 +131,15 @@ static uint32_t *add_nodes(
 			.label = intern(flame, row_label(&row, false)),
 			.node = id,
 			.process = process,
-			.kind = (uint8_t)flame_kind_of(&nodes->nodes[id]) };
+			.kind = (uint8_t)flame_kind_of(&nodes->nodes[id]),
+			.is_outside = is_outside_steps(&nodes->nodes[id], row_name(&row)) };
 
 		if (flame->sides == 1)
 			frame_of_node[id] = flame_add(tree, &frame);
 		else
 			frame_of_node[id] = flame_child(
 				tree, frame.parent, frame.name, (enum flame_kind)frame.kind);
+		tree->frames[frame_of_node[id]].is_outside |= frame.is_outside;
 	}
 	return frame_of_node;
 }

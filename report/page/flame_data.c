@@ -124,6 +124,7 @@ static void write_frames(
 	JSON_PUT_COLUMN(
 		json, "label", i, tree->count, i > 0, page_string(strings, tree->frames[i].label));
 	JSON_PUT_COLUMN(json, "kind", i, tree->count, i > 0, tree->frames[i].kind);
+	JSON_PUT_COLUMN(json, "outside", i, tree->count, tree->frames[i].is_outside, i - 1);
 }
 
 /* Writes the own values of a metric: of the only trace, or of the second one; and of the first. */

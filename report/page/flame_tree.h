@@ -38,6 +38,7 @@ struct flame_frame {
 	uint32_t node;        /* of the process's tree; 0: none */
 	uint32_t process;     /* index in flame.processes of `node` */
 	uint8_t kind;         /* enum flame_kind */
+	bool is_outside;      /* what the program did before, between or after its steps */
 };
 
 struct flame_tree {

@@ -10,9 +10,20 @@
 	};
 	const sum = (frames, values) => frames.reduce((all, frame) => all + values[frame], 0);
 
-	// Prepares the frames of one shape for one metric. In a differential graph the width of a frame
+	// The frames of what the program did outside of its steps, and all below them.
+	pperf.outsideFrames = frames => {
+		const outside = new Uint8Array(frames.parent.length);
+		for (const frame of frames.outside)
+			outside[frame] = 1;
+		frames.parent.forEach((parent, frame) => { outside[frame] |= parent >= 0 ? outside[parent] : 0; });
+		return outside;
+	};
+
+	// Prepares the frames of one shape for one metric, without those that `left` marks. In a differential graph the width of a frame
 	// is made of the wider side of each frame, so that frames of one side are drawn, too.
-	pperf.flameTree = (frames, values, sides) => {
+	pperf.flameTree = (frames, all, sides, left) => {
+		const keep = own => left ? own.map((value, i) => left[i] ? 0 : value) : own;
+		const values = {own: keep(all.own), before: sides === 2 ? keep(all.before) : null};
 		const count = frames.parent.length, parent = frames.parent;
 		const wide = sides === 2 ? values.own.map((own, i) => Math.max(own, values.before[i])) : values.own;
 		const tree = {frames, own: values.own, totals: totalsOf(parent, values.own), widths: totalsOf(parent, wide),

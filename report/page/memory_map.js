@@ -1,5 +1,7 @@
 // The map of device memory: what was reserved over time, and at chosen moments each segment with the
-// blocks and gaps in it. pperf.memoryMap(data) makes its card, or null.
+// blocks and gaps in it. pperf.memoryMap(data) makes its card, or null. Options of one of two maps:
+// `key` of the moment in the address, `prefix` of ids, `title`, `scale` (the maps whose bars have one
+// scale), `first` (names of moments, of which the latest is shown first), `shown` (called with a moment that was chosen).
 (() => {
 	'use strict';
 	const {element, number, count} = pperf;
@@ -16,15 +18,18 @@
 		return {used: Math.max(0, value(table, 'reserved_bytes', row) - gaps - unknown), gap: gaps - empty, empty, unknown};
 	};
 
+	const mostReserved = data => Math.max(0, ...pperf.column(data.memory_map.memory_history, 'reserved_bytes').value);
+	const largestSegment = ({memory_map: {memory_map: table}}) => Math.max(0, ...table.kind.map((kind, row) => kind === 'segment' ? value(table, 'bytes', row) : 0));
+
 	class MemoryMap {
-		constructor(data) {
-			Object.assign(this, data.memory_map, {all: false, end: data.scene.whole.end_ns});
+		constructor(data, options) {
+			Object.assign(this, data.memory_map, {all: false, end: data.scene.whole.end_ns, options});
 			this.history = data.memory_map.memory_history;
 			this.table = data.memory_map.memory_map;
 			this.devices = [...new Set(pperf.column(this.table, 'device').value.filter(one => one !== null))];
 			this.readMoments();
-			const wanted = Number(pperf.recall('map') ?? -1);
-			this.chosen = this.list[wanted] ? wanted : Math.max(0, this.list.findIndex(one => one.name.startsWith('out of memory')), this.list.findIndex(one => one.name.startsWith('peak')));
+			const wanted = Number(pperf.recall(options.key) ?? -1);
+			this.chosen = this.list[wanted] ? wanted : Math.max(0, ...options.first.map(name => this.list.findIndex(one => one.name.startsWith(name))));
 			this.build();
 		}
 
@@ -39,33 +44,47 @@
 					this.list[this.list.length - 1].segments.push(row);
 				}
 			});
-			this.most = Math.max(1, ...this.history.label.map((label, row) => value(this.history, 'reserved_bytes', row)));
+			this.most = Math.max(1, ...this.options.scale.map(mostReserved));
+			this.largest = this.options.scale.length > 1 ? Math.max(1, ...this.options.scale.map(largestSegment)) : 0;
 		}
 
 		build() {
 			const title = one => one.name === 'time' || one.name.startsWith('time,') ? cell(this.table, 'at_ns', one.row) + one.name.slice(4) : one.name;
 			this.choices = element('div', {class: 'choice', role: 'group', 'aria-label': 'Moment'}, this.list.map((one, i) => element('button', {type: 'button', 'data-moment': i, click: () => this.choose(i)}, title(one))));
-			this.charts = element('div', {id: 'map-history'});
+			this.charts = element('div', {id: this.options.prefix + 'map-history'});
 			this.facts = element('p', {class: 'note', role: 'status'});
 			this.body = element('tbody');
 			this.more = element('button', {type: 'button', click: () => { this.all = true; this.fill(); }});
 			const heads = [['size', ''], ['from the begin of the segment to its end', 'left wide'], ['in use', ''], ['tensors', ''], ['largest gap', ''], ['held by', 'left']];
-			this.rows = element('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Segments'}, element('table', {id: 'segment-table'},
+			this.rows = element('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Segments'}, element('table', {id: this.options.prefix + 'segment-table', class: 'segment-table'},
 				element('thead', null, element('tr', null, heads.map(([text, name]) => element('th', {scope: 'col', class: name || null}, text)))), this.body));
 			this.legend = element('div', {class: 'legend'}, LAYERS.filter(([name]) => this.history.label.some((label, row) => layersOf(this.history, row)[name] > 0))
 				.map(([name, text]) => element('span', null, element('i', {class: 'map-' + name}), text)));
-			this.element = pperf.card('memory-map', 'Memory map', 'what was reserved, and how tensors fill it; a click chooses the moment', this.charts, this.legend,
+			this.element = pperf.card(this.options.prefix + 'memory-map', this.options.title, 'what was reserved, and how tensors fill it; a click chooses the moment', this.charts, this.legend,
 				element('div', {class: 'bar moments'}, this.choices), this.facts, this.rows, this.more, element('p', null, element('code', null, this.command)));
+			this.element.classList.add('memory-map');
 			this.fill();
 		}
 
 		choose(i) {
-			this.chosen = i;
 			this.all = false;
-			pperf.remember('map', String(i));
+			this.show(i);
+			pperf.announce(this.facts.textContent);
+			this.options.shown(this.list[i]);
+		}
+
+		show(i) {
+			this.chosen = i;
+			pperf.remember(this.options.key, String(i));
 			this.fill();
 			this.draw();
-			pperf.announce(this.facts.textContent);
+		}
+
+		// Shows the moment of this name, if there is one: the peak, or where memory ran out.
+		follow(name) {
+			const i = this.list.findIndex(one => one.name === name && !one.name.startsWith('time'));
+			if (i >= 0)
+				this.show(i);
 		}
 
 		// ---- over time ----
@@ -138,7 +157,7 @@
 			this.facts.replaceChildren([fact('reserved_bytes', 'reserved'), 'in ' + cell(table, 'segments', one.row) + ' segments', fact('tensor_bytes', 'in tensors'), fact('free_inside_bytes', 'free inside the segments'),
 				cell(table, 'fragmentation', one.row) ? 'fragmentation ' + cell(table, 'fragmentation', one.row) : '', cell(table, 'requested_bytes', one.row) ? 'requested: ' + cell(table, 'requested_bytes', one.row) : '',
 				value(table, 'segments', one.row) > one.segments.length ? 'below: the ' + count(one.segments.length) + ' with most free memory' : ''].filter(Boolean).join(' · '));
-			const shown = this.all ? one.segments : one.segments.slice(0, ROWS), most = Math.max(1, ...one.segments.map(row => value(table, 'bytes', row)));
+			const shown = this.all ? one.segments : one.segments.slice(0, ROWS), most = this.largest || Math.max(1, ...one.segments.map(row => value(table, 'bytes', row)));
 			this.body.replaceChildren(...shown.map(row => this.segment(one, row, most)));
 			this.more.hidden = shown.length === one.segments.length;
 			this.more.textContent = 'All ' + count(one.segments.length) + ' segments of this page';
@@ -207,5 +226,6 @@
 		}
 	}
 
-	pperf.memoryMap = data => data.memory_map ? new MemoryMap(data) : null;
+	pperf.memoryMap = (data, options) => data.memory_map
+		? new MemoryMap(data, {key: 'map', prefix: '', title: 'Memory map', scale: [data], first: ['out of memory', 'peak'], shown: () => {}, ...options}) : null;
 })();

@@ -24,14 +24,15 @@ static size_t count_characters(const char *text, size_t length)
 	return count;
 }
 
-/* Replaces what is between the first PAGE_TEXT_HEAD characters and the last ones by an ellipsis. */
-static void cut_middle(struct page_text *page)
+/* If the text has more than `most` characters, replaces what is between its first PAGE_TEXT_HEAD
+ * ones and its last ones by an ellipsis, so that PAGE_TEXT_CHARACTERS are left. */
+static void cut_middle(struct page_text *page, size_t most)
 {
 	static const char ellipsis[] = "\xe2\x80\xa6";
 	const size_t count = count_characters(page->text, page->length);
 	size_t head, tail;
 
-	if (count <= PAGE_TEXT_CHARACTERS)
+	if (count <= most)
 		return;
 	head = bytes_of_characters(page->text, page->length, PAGE_TEXT_HEAD);
 	tail = bytes_of_characters(
@@ -42,7 +43,7 @@ static void cut_middle(struct page_text *page)
 	page->changed = true;
 }
 
-struct page_text page_text_of(const char *bytes, size_t length)
+static struct page_text text_of(const char *bytes, size_t length, size_t most)
 {
 	/* Escaped text is at most six times as long. Of a longer text only the ends are used. */
 	const size_t room = 6 * length + 8;
@@ -50,8 +51,13 @@ struct page_text page_text_of(const char *bytes, size_t length)
 
 	page.length = escape_text(page.text, room, bytes, length, false);
 	page.changed = page.length != length || memcmp(page.text, bytes, length) != 0;
-	cut_middle(&page);
+	cut_middle(&page, most);
 	return page;
+}
+
+struct page_text page_text_of(const char *bytes, size_t length)
+{
+	return text_of(bytes, length, PAGE_TEXT_CHARACTERS);
 }
 
 void page_write_json_text(struct output *out, const char *text, size_t length)
@@ -72,12 +78,20 @@ void page_write_json_text(struct output *out, const char *text, size_t length)
 	output_char(out, '"');
 }
 
-void page_write_foreign_text(struct output *out, const char *bytes, size_t length)
+static void write_foreign(struct output *out, struct page_text text)
 {
-	struct page_text text = page_text_of(bytes, length);
-
 	page_write_json_text(out, text.text, text.length);
 	free(text.text);
+}
+
+void page_write_foreign_text(struct output *out, const char *bytes, size_t length)
+{
+	write_foreign(out, text_of(bytes, length, PAGE_TEXT_CHARACTERS));
+}
+
+void page_write_foreign_sentence(struct output *out, const char *bytes, size_t length)
+{
+	write_foreign(out, text_of(bytes, length, PAGE_SENTENCE_CHARACTERS));
 }
 
 void page_write_sentence(struct json_writer *json, const char *text, size_t length)

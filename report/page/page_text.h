@@ -28,6 +28,9 @@ void page_write_json_text(struct output *out, const char *text, size_t length);
 /* Prepares foreign text and writes it as a JSON string that may be in a script element. For
  * json_writer.write_string. */
 void page_write_foreign_text(struct output *out, const char *bytes, size_t length);
+/* The same for our own sentences with foreign names in them: they are cut only beyond
+ * PAGE_SENTENCE_CHARACTERS. */
+void page_write_foreign_sentence(struct output *out, const char *bytes, size_t length);
 /* Writes a sentence of text views, in which names are escaped, as a JSON value. It is cut as names
  * are, but only beyond PAGE_SENTENCE_CHARACTERS. */
 void page_write_sentence(struct json_writer *json, const char *text, size_t length);

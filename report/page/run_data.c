@@ -117,8 +117,10 @@ static void write_finding(struct json_writer *json, const struct row *row)
 	json_write_begin(json, '{');
 	json_put_text(json, "name", row_name(row));
 	put_cost(json, row);
+	json->write_string = page_write_foreign_sentence;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		json_put_text(json, texts[i], computed_row_text(row, texts[i]));
+	json->write_string = page_write_foreign_text;
 	if (row->node && row->tree) {
 		json_write_key(json, "path");
 		print_json_path(json, row);
@@ -217,7 +219,9 @@ static void write_story(struct json_writer *json, const struct options *options,
 	struct scene *scene = read_scene(process, &rows, detail);
 
 	json_write_key(json, "verdict");
+	json->write_string = page_write_foreign_sentence;
 	run_verdict_write_json(json, verdict);
+	json->write_string = page_write_foreign_text;
 	write_findings(json, &rows);
 	json_write_key(json, "scene");
 	write_scene(json, scene);
@@ -283,7 +287,7 @@ void run_data_write(struct json_writer *json, const struct options *options,
 		flame = spool_flame(options, processes, detail);
 	write_story(json, options, processes, detail);
 	write_tables(json, options, processes, detail);
-	if (detail->has_events && !detail->is_side)
+	if (detail->has_events)
 		page_memory_map_write(json, options, processes);
 	if (flame.file)
 		run_spool_copy(json, &flame);

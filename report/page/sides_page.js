@@ -44,18 +44,28 @@
 	const timelines = runs.map((run, side) => pperf.timeline(run, {key: side ? 't2' : 't', prefix: NAMES[side].toLowerCase() + '-', title: NAMES[side], extent, first: firstOf(side), beside: runs[1 - side].scene, lanes: {stream: 3, thread: 1},
 		shown: one => other(one).follow(...one.interval.map(time => time + anchors[1 - side] - anchors[side]))}));
 
+	// ---- the maps of memory, on one scale ----
+
+	const withMaps = data.sides.filter(side => side.memory_map);
+	const ranOut = side => side.memory_map.memory_map.label.some(label => label.startsWith('out of memory'));
+	const first = withMaps.every(ranOut) ? ['out of memory'] : ['peak'];
+	const maps = data.sides.map((side, i) => pperf.memoryMap(side, {key: i ? 'map2' : 'map', prefix: NAMES[i].toLowerCase() + '-', title: 'Memory map: ' + NAMES[i].toLowerCase(), scale: withMaps, first,
+		shown: moment => maps[1 - i]?.follow(moment.name)}));
+
 	// ---- the page ----
 
 	const graph = pperf.flameGraph(), draw = () => {
 		timelines.forEach(timeline => timeline.draw());
 		graph.draw();
+		maps.forEach(map => map?.draw());
 	};
-	Object.assign(pperf, {charts: timelines, graph});
+	Object.assign(pperf, {charts: timelines, graph, maps});
 	const verdicts = cards.map((of, side) => {
 		const made = of.verdictCard('verdict-' + NAMES[side].toLowerCase(), NAMES[side] + ': ' + data.head[side].file);
 		made.classList.add('verdict');
 		return made;
 	});
-	document.getElementById('main').replaceChildren(...pperf.writeHead('html'), changeCard(), element('div', {class: 'two'}, verdicts), graph.element, tableCard(), ...timelines.map(timeline => timeline.element));
+	document.getElementById('main').replaceChildren(...pperf.writeHead('html'), changeCard(), element('div', {class: 'two'}, verdicts), graph.element, tableCard(), ...timelines.map(timeline => timeline.element),
+		element('div', {class: withMaps.length > 1 ? 'two maps' : ''}, ...maps.filter(Boolean).map(map => map.element)));
 	pperf.keepDrawn(() => ({timelines, graph, draw}));
 })();

@@ -12,12 +12,9 @@ static void capture_versions(struct json_writer *json, const struct process *pro
 		"cuda_driver", "cupti" };
 
 	json_put_begin(json, "versions", '{');
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		char key[64];
-
-		snprintf(key, sizeof key, "version.%s", names[i]);
-		json_put_text(json, names[i], trace_text_or_null(process_meta(process, key)));
-	}
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		json_put_text(json, names[i],
+			trace_text_or_null(reader_meta_of(process->reader, "version", names[i])));
 	json_write_end(json, '}');
 }
 
@@ -60,22 +57,17 @@ static void capture_devices(struct json_writer *json, const struct process *proc
 
 static void capture_sources(struct json_writer *json, const struct process *process)
 {
-	static const char *const names[] = { "nvtx", "torch_ops", "torch_modules", "torch_compile",
-		"torch_memory", "python_stacks", "cuda_symbols", "cupti", "roctracer" };
-
 	json_put_begin(json, "sources", '{');
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		struct trace_text state;
-		char key[64];
+	for (size_t i = 0; i < TRACE_SOURCES; i++) {
+		const char *const name = trace_source_names[i];
+		const struct trace_text state = reader_meta_of(process->reader, "source", name);
 
-		snprintf(key, sizeof key, "source.%s", names[i]);
-		state = process_meta(process, key);
-		if (!state.known && !strcmp(names[i], "roctracer")) /* AMD's files only */
+		if (!state.known && !strcmp(name, "roctracer")) /* AMD's files only */
 			continue;
 		if (state.known)
-			json_put_text(json, names[i], trace_text_or_null(state));
+			json_put_text(json, name, trace_text_or_null(state));
 		else
-			json_put_string(json, names[i], "absent");
+			json_put_string(json, name, "absent");
 	}
 	json_write_end(json, '}');
 }

@@ -94,15 +94,11 @@ static bool any_simulated(const struct process *process)
 
 int64_t process_meta_number(const struct process *process, const char *key)
 {
-	const struct trace_text text = process_meta(process, key);
-	int64_t number = 0;
+	uint64_t number;
 
-	for (uint32_t i = 0; i < text.length; i++) {
-		if (text.bytes[i] < '0' || text.bytes[i] > '9' || number > INT32_MAX)
-			return -1;
-		number = number * 10 + (text.bytes[i] - '0');
-	}
-	return text.length ? number : -1;
+	return reader_meta_number(process->reader, key, &number) && number < UINT64_C(100000000000)
+		       ? (int64_t)number
+		       : -1;
 }
 
 /* Adds the file at `path` if it is not in `set`. */

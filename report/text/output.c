@@ -4,7 +4,7 @@
 #include "collector/trace_format.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
-#include "report/base/gzip_file.h"
+#include "report/base/gzip_writer.h"
 #include "report/text/pager.h"
 #include "report/base/progress.h"
 #include "report/base/escape.h"

@@ -4,6 +4,7 @@
 #include "report/trace/trace_reader_state.h"
 #include "report/base/search.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct trace_text no_text = { "", 0, false };
@@ -146,6 +147,34 @@ struct trace_text reader_meta(const struct trace_reader *reader, const char *wan
 	}
 	return no_text;
 }
+
+struct trace_text reader_meta_of(
+	const struct trace_reader *reader, const char *group, const char *name)
+{
+	char key[64];
+
+	snprintf(key, sizeof key, "%s.%s", group, name);
+	return reader_meta(reader, key);
+}
+
+bool reader_meta_number(const struct trace_reader *reader, const char *key, uint64_t *number)
+{
+	const struct trace_text text = reader_meta(reader, key);
+	uint64_t value = 0;
+
+	for (uint32_t i = 0; i < text.length; i++) {
+		if (text.bytes[i] < '0' || text.bytes[i] > '9')
+			return false;
+		value = value * 10 + (uint64_t)(text.bytes[i] - '0');
+		if (i == 18)
+			return false;
+	}
+	*number = value;
+	return text.length > 0;
+}
+
+const char *const trace_source_names[TRACE_SOURCES] = { "nvtx", "torch_ops", "torch_modules",
+	"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti", "roctracer" };
 
 DEFINE_COUNT_WHILE(records_before, struct trace_head *const, dictionary_record_id(*item) < limit)
 

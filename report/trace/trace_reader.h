@@ -266,6 +266,15 @@ const struct trace_node_info *reader_node(const struct trace_reader *reader, uin
 struct trace_text reader_event_text(struct trace_reader *reader, const struct trace_event *event);
 /* Returns the last value of META `key`. `known` is false if the trace does not have it. */
 struct trace_text reader_meta(const struct trace_reader *reader, const char *key);
+/* Returns the value of META `GROUP.NAME`, such as source.cupti or version.torch. */
+struct trace_text reader_meta_of(
+	const struct trace_reader *reader, const char *group, const char *name);
+/* Sets `number` to a META value that is a decimal number of at most 18 digits. Returns false if the
+ * trace does not have `key`, or its value is no such number. */
+bool reader_meta_number(const struct trace_reader *reader, const char *key, uint64_t *number);
+/* The names of the sources of events, META `source.NAME`, in the order of the view `info`. */
+#define TRACE_SOURCES 9u
+extern const char *const trace_source_names[TRACE_SOURCES];
 /* From now on, META values hide arguments, folders, the host name and paths, which may be
  * private. */
 void reader_redact(void);

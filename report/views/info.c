@@ -211,27 +211,23 @@ static void info_put_process(const struct info_page *page)
 
 static void info_put_sources(const struct info_page *page)
 {
-	static const char *const sources[] = { "nvtx", "torch_ops", "torch_modules",
-		"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti",
-		"roctracer" };
 	const bool rocm = reader_meta(page->reader, "source.roctracer").known;
 
-	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+	for (size_t i = 0; i < TRACE_SOURCES; i++) {
+		const char *const source = trace_source_names[i];
 		struct text_builder advice = { .text = NULL };
-		char key[64];
 		struct trace_text state;
 
 		/* the GPU's activity has one source */
-		if (!strcmp(sources[i], rocm ? "cupti" : "roctracer"))
+		if (!strcmp(source, rocm ? "cupti" : "roctracer"))
 			continue;
-		snprintf(key, sizeof key, "source.%s", sources[i]);
-		state = reader_meta(page->reader, key);
+		state = reader_meta_of(page->reader, "source", source);
 		put_title(page, i ? "" : "sources");
-		output_string(page->out, sources[i]);
+		output_string(page->out, source);
 		output_char(page->out, ' ');
 		write_escaped(page, state.known ? state : string_text("absent"));
 		output_char(page->out, '\n');
-		source_add_advice(&advice, sources[i], state, page->ascii);
+		source_add_advice(&advice, source, state, page->ascii);
 		if (advice.text)
 			put_field(page, "", "%s", advice.text);
 		free(advice.text);

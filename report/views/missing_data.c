@@ -4,7 +4,6 @@
 #include "report/base/compare.h"
 #include "report/text/paragraph.h"
 #include "report/views/source_reasons.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,10 +76,7 @@ static const struct needed_data *needs_of(const char *view)
 
 static struct trace_text meta_of_source(const struct process *process, const char *source)
 {
-	char key[64];
-
-	snprintf(key, sizeof key, "source.%s", source);
-	return process_meta(process, key);
+	return reader_meta_of(process->reader, "source", source);
 }
 
 /* Returns true if the trace has what the view needs, so a selection left nothing. */

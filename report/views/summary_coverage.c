@@ -17,10 +17,7 @@ static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "roctrac
 
 static struct trace_text source_state(const struct process *process, size_t source)
 {
-	char key[64];
-
-	snprintf(key, sizeof key, "source.%s", sources[source]);
-	return process_meta(process, key);
+	return reader_meta_of(process->reader, "source", sources[source]);
 }
 
 /* CPU tensors are not recorded, so `on` alone would be misleading where no tensor is on a GPU. */

@@ -122,18 +122,21 @@ static int bench(const char *report, const char *trace, const char *what, uint64
 	return missed;
 }
 
-/* Holds the memory of the largest page for a large trace, in one run. */
+/* Holds memory and size of the largest page for a large trace, in one run. */
 static int bench_memory(const char *report, const char *trace, uint64_t megabytes)
 {
 	static const char *const words[VIEW_WORDS] = { "html", "-o", WRITTEN };
 	struct view_cost cost = { .kib = 0 };
+	struct stat written = { .st_size = 0 };
 	size_t events;
 	bool good;
 
 	load_write(trace, (uint32_t)(megabytes * 1000000 / LOAD_STEP_BYTES), NULL, &events);
-	good = view_run(report, words, trace, &cost) && cost.kib <= MEMORY_MOST_KIB;
-	printf("%-6s html of %llu MB: %ld MiB (at most %d)\n", good ? "ok" : "MISSED",
-		(unsigned long long)megabytes, cost.kib >> 10, MEMORY_MOST_KIB >> 10);
+	good = view_run(report, words, trace, &cost) && !stat(WRITTEN, &written) &&
+	       cost.kib <= MEMORY_MOST_KIB && written.st_size <= PAGE_BYTES_MOST;
+	printf("%-6s html of %llu MB: %ld MiB (at most %d), %lld bytes (at most %d)\n",
+		good ? "ok" : "MISSED", (unsigned long long)megabytes, cost.kib >> 10,
+		MEMORY_MOST_KIB >> 10, (long long)written.st_size, PAGE_BYTES_MOST);
 	unlink(trace);
 	unlink(WRITTEN);
 	return !good;

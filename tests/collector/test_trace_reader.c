@@ -703,6 +703,36 @@ START_TEST(where_links_beside_a_trace_lead_is_not_opened)
 }
 END_TEST
 
+START_TEST(meta_values_are_numbers_or_none)
+{
+	static const struct {
+		const char *text;
+		bool is_number;
+		uint64_t number;
+	} cases[] = { { "0", true, 0 }, { "12080", true, 12080 }, { "", false, 0 },
+		{ "12080, 12090", false, 0 }, { "-1", false, 0 }, { "1.5", false, 0 },
+		{ "999999999999999999", true, UINT64_C(999999999999999999) },
+		{ "1000000000000000000", false, 0 }, { "99999999999999999999999", false, 0 } };
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct trace_builder *one = builder_new();
+		struct trace_reader *reader;
+		uint64_t number = 0;
+
+		build_meta(one, "version.cuda", cases[i].text);
+		reader = open_built(one);
+		ck_assert(
+			reader_meta_number(reader, "version.cuda", &number) == cases[i].is_number);
+		ck_assert_uint_eq(number, cases[i].number);
+		ck_assert(!reader_meta_number(reader, "version.none", &number));
+		ck_assert_uint_eq(
+			reader_meta_of(reader, "version", "cuda").length, strlen(cases[i].text));
+		ck_assert(!reader_meta_of(reader, "source", "cuda").known);
+		reader_close(reader);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace reader");
@@ -712,6 +742,7 @@ int main(void)
 
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_add_test(cases, ranges_nest_and_close);
+	tcase_add_test(cases, meta_values_are_numbers_or_none);
 	tcase_add_test(cases, streams_are_merged_by_time_and_then_by_their_number);
 	tcase_add_test(cases, long_and_short_forms_say_the_same);
 	tcase_add_test(cases, a_range_that_is_not_the_innermost_may_close);

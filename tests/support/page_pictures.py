@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""page_pictures.py TRACE FOLDER: the pictures of README.md, the first screen of `pperf-report html
-TRACE` as FOLDER/html-light.png and FOLDER/html-dark.png."""
+"""page_pictures.py TRACE FOLDER: the first screen of `pperf-report html TRACE` as
+FOLDER/html-light.png and FOLDER/html-dark.png. The pictures of README.md:
+
+    make demo-torch && python3 tests/support/page_pictures.py build/demo_torch.bin doc"""
 import pathlib, subprocess, sys, tempfile
 from browser import Browser
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Traces for tests of pages, a browser that all cases of a test share, and what they measure."""
-import atexit, fractions, json, os, pathlib, pickle, random, re, struct, zlib
+import atexit, base64, fractions, hashlib, json, os, pathlib, pickle, random, re, struct, time, zlib
 from browser import Browser, chromium
 from harness import BUILD, ROOT, Skip, report, traced
 
@@ -171,6 +171,47 @@ def scaled(value, unit):
 
 def json_of(view, trace, *options):
     return json.loads(report(view, trace, *options, "-f", "json").stdout)
+
+
+# ---- safety ----
+
+def check_policy(text):
+    """The policy of a page allows its own styles and scripts, by their hashes, and nothing else."""
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        hashes = {"'sha256-%s'" % base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in re.findall(r"<%s>(.*?)</%s>" % (tag, tag), text, re.S)}
+        assert hashes and hashes == set(re.search(directive + " ([^;]*)", policy)[1].split()), directive
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def hostile(folder):
+    """A trace with hostile names, also its own."""
+    return imported(folder / "<img src=x onerror=alert(1)>.json", operators(HOSTILE))
+
+
+def open_hostile(window, path):
+    """Opens a page with hostile names: it is quick, and none of them is an element or a script."""
+    started = time.monotonic()
+    window.open(path)
+    assert time.monotonic() - started < 10, "names of 100 kB make the page slow"
+    assert window.run("String(window.owned) + document.querySelectorAll('img, iframe, object, main script, header script').length") == "undefined0"
+
+
+def theme_colours():
+    """The colours of tokens.css by name, of the light and of the dark theme."""
+    tokens = re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", (PAGE / "tokens.css").read_text())
+    return [{name: pair[theme] for name, *pair in tokens} for theme in (0, 1)]
+
+
+def check_colours_differ(*kinds):
+    """The colours whose names match one of `kinds` can be told apart in both themes."""
+    for colours in theme_colours():
+        for kind in kinds:
+            of = [name for name in colours if re.match(kind, name)]
+            for i, name in enumerate(of):
+                for other in of[:i]:
+                    distance = sum(abs(int(colours[name][at:at + 2], 16) - int(colours[other][at:at + 2], 16)) for at in (1, 3, 5))
+                    assert distance >= 36, (name, other, distance)
 
 
 def luminance(colour):

@@ -20,7 +20,7 @@ def the_demo_without_enough_memory_says_where_it_ran_out(folder):
     screen = " ".join(report(trace).stdout.decode().split())
     assert "cudaMalloc(402.65 MB) in `training / step: 6 / forward / layers.2 / attention / window: 0 / scores`" in screen, screen
     assert "allocated by this process: 1.92 GB of the GPU's 2.00 GB; the driver reported 81.11 MB free" in screen, screen
-    assert "live at that time: 1.61 GB (84.0 %) allocated outside any range, called from " in screen, screen
+    assert "live at that time: 1.61 GB (84.0 %) allocated in no range, called from " in screen, screen
     memory = report("memory", trace).stdout.decode()
     assert "cudaMalloc(402.65 MB)" in memory and "at OOM" in memory, memory
     first = report("diagnose", trace).stdout.decode().splitlines()[0]

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ * The jobs are a ring. Jobs are numbered in the order in which they were started; job n is in the
+ * place n % JOBS.
+ */
+#include "report/base/ordered_work.h"
+
+#include "report/base/alloc.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* One for each thread to run and one to run next. */
+enum { JOBS = 2 * ORDERED_WORK_THREADS_MAX };
+
+struct ordered_work {
+	const struct ordered_work_kind *kind;
+	void *context;
+	void *jobs[JOBS];
+	bool has_run[JOBS];
+	size_t oldest, taken, started; /* numbers: not handed back; not taken; not started */
+	pthread_t threads[ORDERED_WORK_THREADS_MAX];
+	unsigned thread_count;
+	bool is_ended;
+	pthread_mutex_t lock; /* of has_run, taken, started and is_ended */
+	pthread_cond_t has_job, has_result;
+};
+
+static void *run_jobs(void *argument)
+{
+	struct ordered_work *work = argument;
+
+	pthread_mutex_lock(&work->lock);
+	for (;;) {
+		size_t job;
+
+		while (work->taken == work->started && !work->is_ended)
+			pthread_cond_wait(&work->has_job, &work->lock);
+		if (work->taken == work->started)
+			break;
+		job = work->taken++ % JOBS;
+		pthread_mutex_unlock(&work->lock);
+		work->kind->run(work->jobs[job]);
+		pthread_mutex_lock(&work->lock);
+		work->has_run[job] = true;
+		pthread_cond_signal(&work->has_result);
+	}
+	pthread_mutex_unlock(&work->lock);
+	return NULL;
+}
+
+static unsigned count_cores(void)
+{
+	cpu_set_t cores;
+
+	return sched_getaffinity(0, sizeof cores, &cores) ? 1 : (unsigned)CPU_COUNT(&cores);
+}
+
+/* Signals are handled by the thread of the caller. */
+static void start_threads(struct ordered_work *work)
+{
+	unsigned wanted = count_cores();
+	sigset_t all, before;
+
+	if (wanted == 1)
+		return;
+	if (wanted > ORDERED_WORK_THREADS_MAX)
+		wanted = ORDERED_WORK_THREADS_MAX;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (work->thread_count < wanted &&
+		!pthread_create(&work->threads[work->thread_count], NULL, run_jobs, work))
+		work->thread_count++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+struct ordered_work *ordered_work_new(const struct ordered_work_kind *kind, void *context)
+{
+	struct ordered_work *work = xcalloc(sizeof *work);
+
+	work->kind = kind;
+	work->context = context;
+	pthread_mutex_init(&work->lock, NULL);
+	pthread_cond_init(&work->has_job, NULL);
+	pthread_cond_init(&work->has_result, NULL);
+	return work;
+}
+
+static void hand_back_oldest(struct ordered_work *work)
+{
+	const size_t job = work->oldest++ % JOBS;
+
+	pthread_mutex_lock(&work->lock);
+	while (!work->has_run[job])
+		pthread_cond_wait(&work->has_result, &work->lock);
+	work->has_run[job] = false;
+	pthread_mutex_unlock(&work->lock);
+	work->kind->done(work->context, work->jobs[job]);
+}
+
+void *ordered_work_next(struct ordered_work *work)
+{
+	void **job = &work->jobs[work->started % JOBS];
+
+	if (work->started - work->oldest == JOBS)
+		hand_back_oldest(work);
+	if (!*job)
+		*job = xcalloc(work->kind->job_bytes);
+	return *job;
+}
+
+/* Threads are started with the second job: a single one needs none. */
+void ordered_work_start(struct ordered_work *work)
+{
+	if (work->started == 1)
+		start_threads(work);
+	if (!work->thread_count) {
+		work->kind->run(work->jobs[work->started % JOBS]);
+		work->has_run[work->started % JOBS] = true;
+		work->taken++;
+		work->started++;
+		hand_back_oldest(work);
+		return;
+	}
+	pthread_mutex_lock(&work->lock);
+	work->started++;
+	pthread_cond_signal(&work->has_job);
+	pthread_mutex_unlock(&work->lock);
+}
+
+void ordered_work_free(struct ordered_work *work)
+{
+	while (work->oldest < work->started)
+		hand_back_oldest(work);
+	pthread_mutex_lock(&work->lock);
+	work->is_ended = true;
+	pthread_cond_broadcast(&work->has_job);
+	pthread_mutex_unlock(&work->lock);
+	for (unsigned i = 0; i < work->thread_count; i++)
+		pthread_join(work->threads[i], NULL);
+	for (size_t i = 0; i < JOBS; i++)
+		if (work->jobs[i]) {
+			work->kind->release(work->jobs[i]);
+			free(work->jobs[i]);
+		}
+	pthread_mutex_destroy(&work->lock);
+	pthread_cond_destroy(&work->has_job);
+	pthread_cond_destroy(&work->has_result);
+	free(work);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT
+ * test_joined_observers.c: one pass serves several observers.
+ */
+#include "report/profile/joined_observers.h"
+
+#include <check.h>
+
+struct counts {
+	unsigned restarts, calls, levels;
+	struct counts *before; /* who is called before this one */
+};
+
+static void count_restart(void *context)
+{
+	((struct counts *)context)->restarts++;
+}
+
+static void count_call(void *context, const struct observed_call *call)
+{
+	struct counts *counts = context;
+
+	ck_assert_uint_eq(call->node, 7);
+	counts->calls++;
+	if (counts->before)
+		ck_assert_uint_eq(counts->before->calls, counts->calls);
+}
+
+static void count_level(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved)
+{
+	ck_assert_uint_eq(at_ns, 1);
+	ck_assert_int_eq(allocated, 2);
+	ck_assert_int_eq(reserved, -3);
+	((struct counts *)context)->levels++;
+}
+
+static void ignore_instance(void *context, const struct observed_instance *instance)
+{
+	ck_assert_ptr_nonnull(context);
+	ck_assert_ptr_nonnull(instance);
+}
+
+START_TEST(each_gets_what_it_has_a_callback_for)
+{
+	static const uint8_t nodes[3] = { 0, 1, 0 };
+	struct counts first = { .before = NULL }, second = { .before = &first };
+	const struct profile_observer one = { .context = &first,
+		.restart = count_restart,
+		.call = count_call },
+				      other = { .context = &second,
+					      .call = count_call,
+					      .level = count_level,
+					      .closed = ignore_instance,
+					      .closed_nodes = nodes,
+					      .closed_node_count = 3 };
+	const struct joined_observers joined = { { &one, &other }, 2 };
+	const struct profile_observer all = observers_join(&joined);
+
+	ck_assert(!all.work);
+	ck_assert(!all.segment);
+	ck_assert(!all.counting);
+	ck_assert_ptr_eq(all.closed_nodes, nodes);
+	ck_assert_uint_eq(all.closed_node_count, 3);
+	all.restart(all.context);
+	all.call(all.context, &(struct observed_call){ .node = 7 });
+	all.level(all.context, 1, 2, -3);
+	all.closed(all.context, &(struct observed_instance){ .node = 1 });
+	ck_assert_uint_eq(first.restarts, 1);
+	ck_assert_uint_eq(second.restarts, 0);
+	ck_assert_uint_eq(first.calls, 1);
+	ck_assert_uint_eq(second.calls, 1);
+	ck_assert_uint_eq(first.levels, 0);
+	ck_assert_uint_eq(second.levels, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("joined_observers");
+	TCase *joining = tcase_create("joining");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(joining, each_gets_what_it_has_a_callback_for);
+	suite_add_tcase(suite, joining);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
