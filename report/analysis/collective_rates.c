@@ -3,6 +3,7 @@
 #include "report/analysis/activities.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/gpu/device_timeline.h"
 #include "report/stats/line_fit.h"
 #include <stdlib.h>
 
@@ -10,6 +11,7 @@ struct sized_collective {
 	uint64_t bytes, bus_bytes, duration_ns;
 	uint32_t name, ranks;
 	enum sized_operation operation;
+	bool follows; /* begins when another collective of its GPU ends, or while it runs */
 };
 
 struct sized_list {
@@ -37,23 +39,70 @@ static bool are_equal(const struct sized_collective *left, const struct sized_co
 	       left->bus_bytes == right->bus_bytes;
 }
 
+/* When the collectives of each device end. */
+struct collective_ends {
+	struct {
+		uint32_t device;
+		uint64_t end_ns;
+	} devices[TIMELINE_DEVICES];
+	size_t count;
+};
+
+/* Returns true if a collective begins when another one of its device ends. Takes the collectives
+ * by their begin. */
+static bool follows_another(struct collective_ends *ends, const struct activity *one)
+{
+	const size_t known = ends->count;
+	const size_t at = (size_t)((char *)device_slot(ends->devices, &ends->count,
+					   sizeof *ends->devices, one->device) -
+				   (char *)ends->devices) /
+			  sizeof *ends->devices;
+	uint64_t *end_ns = &ends->devices[at].end_ns;
+	const bool follows = ends->count == known &&
+			     one->begin_ns <= *end_ns + COLLECTIVE_FOLLOWS_NS;
+
+	*end_ns = ends->count == known ? max_u64(*end_ns, one->end_ns) : one->end_ns;
+	return follows;
+}
+
 static void list_sized(struct process *process, struct sized_list *list)
 {
 	struct activities *activities = activities_read(process);
+	struct collective_ends ends = { .count = 0 };
 	const struct activity *one;
 
 	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities))
-		if (one->kind == ACTIVITY_KERNEL && one->counts && one->timed && one->message_bytes)
+		activities_next(activities)) {
+		bool follows;
+
+		if (one->kind != ACTIVITY_KERNEL || !one->counts || !one->timed ||
+			!one->communicates)
+			continue;
+		follows = follows_another(&ends, one);
+		if (one->message_bytes)
 			*ARRAY_ADD(list->all, list->room, list->count) = (struct sized_collective){
 				.bytes = one->message_bytes,
 				.bus_bytes = one->bus_bytes,
 				.duration_ns = one->duration_ns,
 				.name = one->name,
 				.ranks = one->message_ranks,
-				.operation = (enum sized_operation)one->collective
+				.operation = (enum sized_operation)one->collective,
+				.follows = follows
 			};
+	}
 	activities_free(activities);
+}
+
+/* Counts a collective among those with the largest messages. */
+static void add_largest(struct collective_rates *rates, const struct sized_collective *one)
+{
+	if (one->bytes < rates->largest_bytes)
+		return;
+	if (one->bytes > rates->largest_bytes)
+		rates->largest = rates->largest_following = 0;
+	rates->largest_bytes = one->bytes;
+	rates->largest++;
+	rates->largest_following += one->follows;
 }
 
 /* Orders collectives of one kind one after the other, and those by size. */
@@ -103,14 +152,12 @@ static enum collective_limit limit_of_line(
 static void divide_by_size(
 	struct collective_line *line, const struct sized_collective *all, struct line_point *points)
 {
-	const uint64_t factor = line->sizes < COLLECTIVE_SIZES_MIN ? COLLECTIVE_TWO_SIZES_FACTOR
-								   : COLLECTIVE_SIZES_FACTOR;
 	struct line_fit fit;
 	double fixed;
 
 	for (size_t i = 0; i < line->count; i++)
 		points[i] = (struct line_point){ (double)all[i].bytes, (double)all[i].duration_ns };
-	if (line->max_bytes / factor < line->min_bytes || !line->ns ||
+	if (line->max_bytes / COLLECTIVE_SIZES_FACTOR < line->min_bytes || !line->ns ||
 		!line_fit(points, line->count, &fit))
 		return;
 	fixed = fit.intercept > 0 ? fit.intercept : 0;
@@ -120,6 +167,9 @@ static void divide_by_size(
 	line->fixed_each_ns = line->fixed_ns / line->count;
 	line->bytes_per_s = fit.slope > 0 ? 1e9 / fit.slope : 0;
 	line->limit = limit_of_line(line, &fit);
+	if (line->sizes < COLLECTIVE_SIZES_MIN && line->limit != LINE_VARIES &&
+		line->max_bytes / COLLECTIVE_TWO_SIZES_FACTOR < line->min_bytes)
+		line->limit = fit.slope > 0 ? LINE_UNSURE : LINE_NONE;
 }
 
 static struct collective_line kind_of_collectives(
@@ -179,6 +229,7 @@ struct collective_rates collective_rates_read(struct process *process)
 		fastest = are_equal(fastest, one) ? fastest : one;
 		rates.count++;
 		rates.bytes += one->bytes;
+		add_largest(&rates, one);
 		rates.ns += one->duration_ns;
 		rates.excess_ns += one->duration_ns - fastest->duration_ns;
 		if (one->duration_ns - fastest->duration_ns > rates.slowest_ns - rates.fastest_ns) {

@@ -21,6 +21,9 @@
 #define COLLECTIVE_SIZES_FACTOR 2u
 #define COLLECTIVE_SIZES_MIN 3u
 #define COLLECTIVE_TWO_SIZES_FACTOR 16u
+/* A collective that begins at most this long after another one ended waited for it: the stream of
+ * communication is saturated there. */
+#define COLLECTIVE_FOLLOWS_NS 100000u
 /* Percent of the time: a part with more is most of it, and one with less than the rest is not worth
  * a judgement. */
 #define COLLECTIVE_MOST 60u
@@ -42,6 +45,7 @@ enum collective_limit {
 	LINE_WAIT,     /* mostly a fixed part that is longer than latency may be */
 	LINE_TRANSFER, /* mostly a part that grows with the size */
 	LINE_BOTH,     /* neither part is most of the time */
+	LINE_UNSURE,   /* a line through two sizes that are near each other: no judgement */
 };
 
 /* The collectives of one operation among one number of ranks; of unknown operations those of one
@@ -65,6 +69,9 @@ struct collective_rates {
 	uint64_t excess_ns;
 	/* The collective with most time beyond the fastest equal one. 0: none has an equal one. */
 	uint64_t slowest_ns, fastest_ns, slowest_bytes;
+	/* The collectives with the largest messages: their number, and how many of them begin when
+	 * another collective of the GPU ends (COLLECTIVE_FOLLOWS_NS), or while it runs. */
+	uint64_t largest_bytes, largest, largest_following;
 	struct collective_line line; /* of those with the most time */
 };
 

@@ -118,16 +118,25 @@ static void read_first_input(struct trace_text detail, struct collective_size *s
 		size->bytes = inputs.inputs[0].count * element_bytes(inputs.inputs[0].element);
 }
 
+static bool is_nccl_range(struct trace_text name)
+{
+	return name.length > 5 && !memcmp(name.bytes, "nccl:", 5);
+}
+
+/* Finds the operator that describes a collective. Where it has no size, that of the range in it,
+ * such as `nccl:all_reduce`, is taken: older PyTorch describes the tensors there. */
 static struct collective_size find_size(struct trace_reader *reader, uint32_t trace_node)
 {
 	static const char operator[] = "record_param_comms";
-	struct collective_size size = { .bytes = 0 };
+	struct collective_size size = { .bytes = 0 }, inner = size;
 
 	for (; trace_node; trace_node = reader_node(reader, trace_node)->parent) {
 		const struct trace_node_info *node = reader_node(reader, trace_node);
 		const struct trace_text name = reader_name(reader, node->name),
 					detail = reader_name(reader, node->detail);
 
+		if (node->detail && detail.known && is_nccl_range(name))
+			read_first_input(detail, &inner);
 		if (node->kind != TRACE_NODE_OP ||
 			name.length != sizeof operator- 1 ||
 				memcmp(name.bytes, operator, name.length))
@@ -136,7 +145,7 @@ static struct collective_size find_size(struct trace_reader *reader, uint32_t tr
 			read_first_input(detail, &size);
 		break;
 	}
-	return size;
+	return size.bytes ? size : inner;
 }
 
 struct collective_size collective_sizes_of(struct collective_sizes *sizes, uint32_t trace_node)

@@ -217,6 +217,44 @@ static bool launches(const struct diagnose_facts *facts, uint32_t tid)
 	return false;
 }
 
+/* Returns the part of a call, from `from_ns` on, that is in steady-state steps. */
+static uint64_t ns_in_steps(
+	const struct steps *steps, const struct blocking_call *call, uint64_t from_ns)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < steps->count; i++) {
+		const uint64_t begin_ns = max_u64(from_ns, steps->steps[i].window_begin_ns),
+			       end_ns = min_u64(call->end_ns, steps->steps[i].window_end_ns);
+
+		if (steps->steps[i].kind == STEP_USUAL && end_ns > begin_ns)
+			ns += end_ns - begin_ns;
+	}
+	return ns;
+}
+
+uint64_t blocking_launcher_ns(const struct diagnosis *diagnosis, bool in_steps)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct launching_thread *most = facts->launching;
+	uint64_t ns = 0, end_ns = 0;
+
+	for (size_t i = 1; i < facts->launching_count; i++)
+		if (facts->launching[i].kernels > most->kernels)
+			most = &facts->launching[i];
+	for (size_t i = 0; i < facts->blocking_count && facts->launching_count; i++) {
+		const struct blocking_call *call = &facts->blocking[i];
+		const uint64_t from_ns = max_u64(call->begin_ns, end_ns);
+
+		if (call->tid != most->tid || call->end_ns <= from_ns)
+			continue;
+		ns += in_steps ? ns_in_steps(diagnosis->process->steps, call, from_ns)
+			       : call->end_ns - from_ns;
+		end_ns = call->end_ns;
+	}
+	return ns;
+}
+
 uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node)
 {
 	const struct occurrences *copies = &facts->pageable;

@@ -139,6 +139,19 @@ static void list_launch_share(struct diagnosis *diagnosis, const struct run_boun
 	add_evidence(text, ")");
 }
 
+/* Adds which part of the unknown time is idle, if not all of it is, or none. */
+static void list_unknown_parts(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t not_recorded_ns = bound->not_recorded_ns,
+		       idle_ns = bound->ns[BOUND_UNKNOWN] - not_recorded_ns;
+
+	if (idle_ns && not_recorded_ns)
+		add_evidence(text, " (idle, cause unknown %s, busy or idle %s)",
+			diagnose_share(diagnosis, idle_ns, bound->whole_ns),
+			diagnose_share(diagnosis, not_recorded_ns, bound->whole_ns));
+}
+
 /* Writes the share of a class. Of two that are judged together: that of both, which the verdict
  * has, and then of each. */
 static void list_share(struct diagnosis *diagnosis, const struct run_bound *bound, enum bound class,
@@ -153,6 +166,8 @@ static void list_share(struct diagnosis *diagnosis, const struct run_bound *boun
 	if (partner == BOUND_COUNT) {
 		add_evidence(text, "%s %s", shown_name(class),
 			diagnose_share(diagnosis, bound->ns[class], whole));
+		if (class == BOUND_UNKNOWN)
+			list_unknown_parts(diagnosis, bound, text);
 		return;
 	}
 	add_evidence(text, "%s or %s %s (%s %s, %s %s)", shown_name(class), shown_name(partner),
@@ -255,13 +270,21 @@ static enum bound shown_class(enum bound bound)
 static void say_limits(
 	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
 {
-	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
+	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns,
+		       near_ns = bound->memory_limited_ns + bound->arithmetic_limited_ns,
+		       below_ns = bound->modelled_ns - near_ns;
 
 	if (!diagnose_is_share(bound->modelled_ns, whole, LIMITS_KNOWN_MIN))
 		return;
-	add_words(text, "; of all GPU time at least %s is limited by memory, %s by arithmetic",
-		diagnose_share(diagnosis, bound->memory_limited_ns, whole),
-		diagnose_share(diagnosis, bound->modelled_ns - bound->memory_limited_ns, whole));
+	add_words(text, "; of all GPU time");
+	if (near_ns)
+		add_words(text, " at least %s is limited by memory, %s by arithmetic%s",
+			diagnose_share(diagnosis, bound->memory_limited_ns, whole),
+			diagnose_share(diagnosis, bound->arithmetic_limited_ns, whole),
+			below_ns ? "," : "");
+	if (below_ns)
+		add_words(text, " %s is in operators that reach less than %u %% of either roof",
+			diagnose_share(diagnosis, below_ns, whole), BOUND_ROOF_MIN);
 	if (bound->modelled_ns < whole)
 		add_words(text, ", and for %s the limit is not known",
 			diagnose_share(diagnosis, whole - bound->modelled_ns, whole));
@@ -352,10 +375,11 @@ static void explain_confidence(
 	if (bound->bound == BOUND_BANDWIDTH)
 		SET_TEXT(text->reason,
 			"modelled: of %s of GPU time, %s are in operators whose operations and "
-			"bytes are known, and %s of these are limited by memory",
+			"bytes are known, and %s of these are limited by memory (%u %% of the "
+			"bandwidth or more)",
 			diagnose_time(diagnosis, diagnosis->profile->totals.gpu_sum_ns),
 			diagnose_time(diagnosis, bound->modelled_ns),
-			diagnose_time(diagnosis, bound->memory_limited_ns));
+			diagnose_time(diagnosis, bound->memory_limited_ns), BOUND_ROOF_MIN);
 	else if (bound->bound == BOUND_NOTHING)
 		SET_TEXT(text->reason, "nothing but the kernels takes %u %% of the time",
 			BOUND_SHARE_MIN);
@@ -642,6 +666,35 @@ static void list_first_wait(struct diagnosis *diagnosis, struct finding *text)
 			diagnose_time(diagnosis, wait->ns));
 }
 
+#define BLOCKED_MOST 500u /* thousandths of the time */
+
+/* Says what an unknown verdict excludes, and how to record what the trace lacks. */
+static void advise_on_unknown(
+	struct diagnosis *diagnosis, const struct run_bound *bound, struct finding *text)
+{
+	const uint64_t blocked_ns = blocking_launcher_ns(diagnosis, bound->steps > 0);
+	const uint64_t graphs = diagnosis->profile->counts.graph_launches;
+
+	if (diagnose_is_share(blocked_ns, bound->time_ns, BLOCKED_MOST))
+		add_words(text,
+			" For %s of the time it is not the host: then the thread that launches "
+			"waits for "
+			"the GPU in CUDA calls.",
+			diagnose_share(diagnosis, blocked_ns, bound->time_ns));
+	if (graphs)
+		SET_TEXT(text->next,
+			"The trace has %s of CUDA graphs, and not all of their nodes. Record them: "
+			"LD_PRELOAD=libpperf.so, nsys profile --cuda-graph-trace=node, or "
+			"torch.profiler of a newer PyTorch and driver; or record some steps "
+			"without CUDA graphs.",
+			diagnose_plural(diagnosis, graphs, "launch"));
+	else
+		SET_TEXT(text->next,
+			"Record the CUDA calls with the GPU work: with launches, the cause of idle "
+			"time is known (torch.profiler: ProfilerActivity.CPU and CUDA; nsys: "
+			"--trace=cuda).");
+}
+
 void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *first, const struct finding *own, struct finding *text)
 {
@@ -681,6 +734,8 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 		bound_kernels_advise(diagnosis, text);
 	else if (is_wait(shown))
 		advise_on_one_wait(diagnosis, bound, text);
+	else if (bound->bound == BOUND_UNKNOWN)
+		advise_on_unknown(diagnosis, bound, text);
 	advise_on_larger_gain(diagnosis, first, own, text);
 	explain_confidence(diagnosis, bound, text);
 }

@@ -260,8 +260,9 @@ static void note_blocking_copies(struct diagnosis *diagnosis, struct finding *fi
 	SET_TEXT(finding->reason, "CUPTI reports the memory kind of each copy");
 	SET_TEXT(finding->sentence,
 		"Copies from or to pageable memory take little time themselves, but the host waits "
-		"for %s in the calls around them (finding blocking-calls).",
+		"for %s in the calls around them.",
 		diagnose_time(diagnosis, blocked_ns));
+	finding->see = "blocking-calls";
 	SET_TEXT(finding->evidence, "%s of %s copies from or to the host, %s in %s",
 		diagnose_count(diagnosis, copies->count),
 		diagnose_count(diagnosis, facts->host_copies),

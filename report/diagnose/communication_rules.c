@@ -17,20 +17,18 @@ struct communication {
 	uint64_t busy_ns, exposed_ns, operations;
 	uint64_t *node_ns; /* by node: exposed */
 	size_t room;
-	/* Messages of one size at one node: how many of them there are, and those with the most
-	 * exposed time. */
+	/* Messages of one size, or of sizes that are not recorded, at one node: how many of them
+	 * there are, and those with the most exposed time. */
 	size_t sizes;
 	uint64_t largest_bytes; /* of one message */
 	struct {
 		uint64_t calls, bytes, busy_ns, exposed_ns, min_ns, max_ns;
-		char name[64];
 	} top_size;
 };
 
-static void add_size_row(struct communication *sums, const struct row *row)
+/* Adds messages at one node: those of one size, or the only one. */
+static void add_messages(struct communication *sums, const struct row *row)
 {
-	const struct string_view name = row_name(row);
-
 	const uint64_t calls = computed_row_number(row, "calls"),
 		       bytes = calls ? computed_row_number(row, "bytes") / calls : 0;
 
@@ -44,15 +42,17 @@ static void add_size_row(struct communication *sums, const struct row *row)
 	sums->top_size.exposed_ns = computed_row_number(row, "exposed_ns");
 	sums->top_size.min_ns = computed_row_number(row, "min_ns");
 	sums->top_size.max_ns = computed_row_number(row, "max_ns");
-	SET_TEXT(sums->top_size.name, "%.*s", (int)name.length, name.bytes);
 }
 
 static void add_communication_row(struct communication *sums, const struct row *row)
 {
 	const uint64_t exposed_ns = computed_row_number(row, "exposed_ns");
 
-	if (computed_row_is(row, "kind", "size"))
-		add_size_row(sums, row);
+	if (computed_row_is(row, "kind", "size") ||
+		(computed_row_is(row, "kind", "place") &&
+			computed_row_is(row, "traffic", "communication") &&
+			computed_row_number(row, "calls") == 1))
+		add_messages(sums, row);
 	if (!computed_row_is(row, "traffic", "communication"))
 		return;
 	if (computed_row_is(row, "kind", "communication")) {
@@ -143,6 +143,12 @@ static void add_line(
 		ADD_EVIDENCE(finding,
 			"their times do not depend on the size, but on waits for other "
 			"ranks, or on a network that others use");
+	else if (line->limit == LINE_UNSURE)
+		ADD_EVIDENCE(finding,
+			"a line through only two sizes, which waits for other ranks may bend: %s "
+			"of each call does not depend on the size, and the rest is transfer at %s",
+			diagnose_time(diagnosis, line->fixed_each_ns),
+			diagnose_rate(diagnosis, (uint64_t)line->bytes_per_s, 1000000000));
 	else if (line->limit == LINE_TRANSFER)
 		ADD_EVIDENCE(finding, "most of the time is transfer, at %s",
 			diagnose_rate(diagnosis, (uint64_t)line->bytes_per_s, 1000000000));
@@ -171,13 +177,40 @@ static bool exposes_largest(const struct communication *sums)
 		       sums->top_size.busy_ns - sums->top_size.exposed_ns;
 }
 
+/* Returns true if most of the largest messages begin when another collective ends: then the stream
+ * of communication is saturated, and buckets of other sizes end no sooner. */
+static bool is_saturated(const struct collective_rates *rates)
+{
+	return 2 * rates->largest_following > rates->largest;
+}
+
+/* Sets the advice where the largest messages are exposed although the GPU communicates without a
+ * pause: only the collectives themselves can take less time. */
+static void advise_on_saturation(struct finding *finding, const struct collective_line *line)
+{
+	SET_TEXT(finding->next,
+		"Compare the ranks first (pperf-report ranks with the traces of all ranks): a slow "
+		"rank shows as communication on the others. The largest messages begin when the "
+		"collective before them ends, so buckets of other sizes, or earlier ones, end no "
+		"sooner. %s: check the link that NCCL uses (NCCL_DEBUG=INFO)%s.",
+		line->limit == LINE_TRANSFER ? "Make the transfer shorter"
+					     : "Reduce what each call costs whatever its size",
+		line->limit == LINE_TRANSFER
+			? ", and send fewer bytes (a smaller type, less often)"
+			: ", make fewer calls (larger buckets, no_sync() while gradients are "
+			  "accumulated), and use fewer ranks, or ranks that are closer");
+}
+
 /* Sets the advice by what most of the communication consists of, where that is known. */
 static void advise_on_communication(struct finding *finding, const struct communication *sums,
-	const struct collective_line *line)
+	const struct collective_rates *rates)
 {
+	const struct collective_line *line = &rates->line;
 	const bool most = diagnose_is_share(line->ns, sums->busy_ns, 500);
 
-	if (exposes_largest(sums))
+	if (exposes_largest(sums) && is_saturated(rates))
+		advise_on_saturation(finding, line);
+	else if (exposes_largest(sums))
 		SET_TEXT(finding->next,
 			"Compare the ranks first (pperf-report ranks with the traces of all "
 			"ranks): a slow rank shows as communication on the others. The largest "
@@ -206,16 +239,26 @@ static void advise_on_communication(struct finding *finding, const struct commun
 static void add_top_size(
 	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
-	const size_t used = strlen(finding->evidence);
+	const uint64_t calls = sums->top_size.calls, bytes = sums->top_size.bytes;
 
-	if (sums->sizes > 1 && sums->top_size.exposed_ns)
-		finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-			"; most exposed: %s of %s: %s to %s, %s exposed",
-			diagnose_plural(diagnosis, sums->top_size.calls, "message"),
-			sums->top_size.name, diagnose_time(diagnosis, sums->top_size.min_ns),
-			diagnose_time(diagnosis, sums->top_size.max_ns),
-			diagnose_share(
-				diagnosis, sums->top_size.exposed_ns, sums->top_size.busy_ns));
+	if (sums->sizes < 2 || !sums->top_size.exposed_ns)
+		return;
+	ADD_EVIDENCE(finding, "; most exposed: %s", diagnose_plural(diagnosis, calls, "message"));
+	if (bytes)
+		ADD_EVIDENCE(finding, " of %s%s", diagnose_bytes(diagnosis, bytes),
+			calls > 1 ? " each" : "");
+	else
+		ADD_EVIDENCE(finding, " (size not recorded)");
+	if (calls > 1)
+		ADD_EVIDENCE(finding, ": %s to %s", diagnose_time(diagnosis, sums->top_size.min_ns),
+			diagnose_time(diagnosis, sums->top_size.max_ns));
+	else
+		ADD_EVIDENCE(finding, ": %s", diagnose_time(diagnosis, sums->top_size.busy_ns));
+	if (bytes)
+		ADD_EVIDENCE(finding, " (%s)",
+			diagnose_rate(diagnosis, calls * bytes, sums->top_size.busy_ns));
+	ADD_EVIDENCE(finding, ", %s exposed",
+		diagnose_share(diagnosis, sums->top_size.exposed_ns, sums->top_size.busy_ns));
 }
 
 static bool communicates(const struct path_node *work, void *context)
@@ -246,7 +289,7 @@ static void report_exposed(
 		diagnose_share(diagnosis, sums->exposed_ns, sums->busy_ns));
 	add_top_size(diagnosis, finding, sums);
 	add_rates(diagnosis, finding, &rates);
-	advise_on_communication(finding, sums, &rates.line);
+	advise_on_communication(finding, sums, &rates);
 	SET_TEXT(finding->view, "overlap");
 	finding->count = sums->operations;
 }

@@ -331,6 +331,7 @@ static void add_finding_row(
 	computed->row.tree = finding->diagnosis->profile->tree;
 	computed->launch_stack = finding->stack;
 	computed->is_second_place = finding->is_second_place;
+	computed->is_duplicate = finding->is_duplicate;
 	computed_row_set_name(computed, finding->rule->name, strlen(finding->rule->name));
 	if (*finding->reason && finding->state != FINDING_CLEAR)
 		computed_row_set_string(computed, "why", finding->reason);
@@ -597,7 +598,9 @@ static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *fin
 		if (finding->state != FINDING_FOUND || !finding->idle_of_ns || !other)
 			continue;
 		SET_TEXT(finding->same_idle_as, "%s", other->rule->name);
-		if (run_bound_is_percent(finding->idle_of_ns, finding->impact_ns, 95))
+		finding->is_duplicate = run_bound_is_percent(
+			finding->idle_of_ns, finding->impact_ns, 95);
+		if (finding->is_duplicate)
 			finding_set_text(finding->sentence + used, sizeof finding->sentence - used,
 				" This is the same idle time as in the finding %s.",
 				other->rule->name);
@@ -606,6 +609,22 @@ static void note_same_idle_time(struct diagnosis *diagnosis, struct finding *fin
 				" %s of it is the same idle time as in the finding %s.",
 				diagnose_time(diagnosis, finding->idle_of_ns), other->rule->name);
 	}
+}
+
+/* Adds to the texts of findings which other finding they refer to, if it is printed with its
+ * texts. */
+static void add_references(struct finding *findings)
+{
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
+		for (size_t other = 0; findings[i].see && other < DIAGNOSE_RULES; other++) {
+			const size_t used = strlen(findings[i].sentence);
+
+			if (findings[other].state == FINDING_FOUND &&
+				!strcmp(findings[other].rule->name, findings[i].see))
+				finding_set_text(findings[i].sentence + used,
+					sizeof findings[i].sentence - used, " See the finding %s.",
+					findings[i].see);
+		}
 }
 
 /* Says of a rule that found nothing that another has reported its class, because two classes that
@@ -680,6 +699,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	}
 	note_same_idle_time(whole, findings);
 	note_reported_elsewhere(whole, findings);
+	add_references(findings);
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	if (whole->facts.operations)
 		add_bound_rows(whole, findings, rows);

@@ -203,7 +203,10 @@ struct diagnose_facts {
 struct program_traits {
 	bool uses_pytorch; /* it has operators or modules */
 	bool trains;       /* it has a backward pass or an optimizer */
-	bool has_ranges;   /* it has ranges of its own (NVTX) */
+	/* Its optimizer works on many tensors at once: foreach or fused. Without ranges of an
+	 * optimizer: some operator or kernel does. */
+	bool has_foreach_optimizer;
+	bool has_ranges; /* it has ranges of its own (NVTX) */
 	bool has_python_stacks;
 	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
 };
@@ -372,6 +375,9 @@ void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 /* Finds which of the calls read values of tensors, by their operators and Python frames. */
 void blocking_find_reads(struct diagnosis *diagnosis);
 void blocking_free(struct diagnose_facts *facts);
+/* Returns for how long the thread that launches most kernels is blocked in calls that wait for the
+ * GPU: in the steady-state steps, or from the first GPU operation to the last. */
+uint64_t blocking_launcher_ns(const struct diagnosis *diagnosis, bool in_steps);
 /* Returns for how long the threads that launch kernels are blocked at nodes with copies from or to
  * pageable memory, without calls that read values. Stores the node with most of it in `*node`. */
 uint64_t blocking_pageable_ns(const struct diagnose_facts *facts, uint32_t *node);

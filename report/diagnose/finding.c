@@ -196,6 +196,42 @@ bool diagnose_hides_work(const struct diagnosis *diagnosis)
 		diagnosis->facts.span_ns, LIMIT_UNKNOWN_MAX);
 }
 
+/* Returns true if the name is one of an operator or a kernel that works on a list of tensors. */
+static bool is_foreach(const struct diagnosis *diagnosis, uint32_t text)
+{
+	static const char *const parts[] = { "aten::_foreach_", "aten::_fused_adam",
+		"aten::_fused_sgd", "aten::_fused_adagrad", "multi_tensor_apply" };
+	const struct string_view name = string_table_get(diagnosis->process->texts, text);
+
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+		if (memmem(name.bytes, name.length, parts[i], strlen(parts[i])))
+			return true;
+	return false;
+}
+
+static bool is_in_optimizer(const struct tree *tree, uint32_t id)
+{
+	for (; id; id = tree->nodes[id].parent)
+		if (tree->nodes[id].kind == NODE_OPTIMIZER)
+			return true;
+	return false;
+}
+
+static bool has_foreach_optimizer(const struct diagnosis *diagnosis)
+{
+	const struct tree *tree = diagnosis->profile->tree;
+	bool has_optimizer = false, in_optimizer = false, anywhere = false;
+
+	for (uint32_t id = 1; id < tree->count; id++) {
+		has_optimizer |= tree->nodes[id].kind == NODE_OPTIMIZER;
+		if (!is_foreach(diagnosis, tree->nodes[id].name))
+			continue;
+		anywhere = true;
+		in_optimizer |= is_in_optimizer(tree, id);
+	}
+	return has_optimizer ? in_optimizer : anywhere;
+}
+
 static struct program_traits traits_of_tree(const struct diagnosis *diagnosis)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -212,6 +248,7 @@ static struct program_traits traits_of_tree(const struct diagnosis *diagnosis)
 		traits.trains |= kind == NODE_OPTIMIZER || kind == NODE_BACKWARD;
 		traits.has_ranges |= kind == NODE_RANGE;
 	}
+	traits.has_foreach_optimizer = traits.trains && has_foreach_optimizer(diagnosis);
 	return traits;
 }
 

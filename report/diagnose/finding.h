@@ -57,11 +57,13 @@ struct finding {
 	 * bound), which may have a finding of its own. 0: none. */
 	uint64_t idle_of_ns;
 	unsigned idle_of;
-	char same_idle_as[64];     /* the name of that finding */
-	uint64_t example_ns;       /* start of one instance, in ns since the start of the trace */
-	bool ends_run;             /* it costs the run, not time: ordered first */
-	bool last;                 /* ordered after the other findings that cost as much */
-	bool explains_end;         /* why memory ran out: ordered after what ends the run */
+	char same_idle_as[64]; /* the name of that finding */
+	bool is_duplicate;     /* all of its time is idle time of that finding */
+	const char *see;       /* the rule whose finding it refers to, if that finds something */
+	uint64_t example_ns;   /* start of one instance, in ns since the start of the trace */
+	bool ends_run;         /* it costs the run, not time: ordered first */
+	bool last;             /* ordered after the other findings that cost as much */
+	bool explains_end;     /* why memory ran out: ordered after what ends the run */
 	bool has_example, at_path; /* at_path: the command needs the path of `node` after `view` */
 };
 

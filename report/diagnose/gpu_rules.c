@@ -274,8 +274,10 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 				: "an upper bound: the time of these kernels, whose work fused "
 				  "kernels still have to do");
 	SET_TEXT(finding->next,
-		"Fuse them (torch.compile, foreach or fused optimizers, one batched call instead "
-		"of many small ones), or launch them together as a CUDA graph.");
+		"Fuse them (torch.compile%s, one batched call instead of many small ones), or "
+		"launch them together as a CUDA graph.",
+		diagnose_traits(diagnosis).has_foreach_optimizer ? ""
+								 : ", foreach or fused optimizers");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
 	finding_set_impact(finding, impact == saved && node ? node : occurrences_top_node(tiny),
 		tiny->count, impact);

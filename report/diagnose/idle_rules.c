@@ -32,16 +32,21 @@ static void finding_trust_idle(struct diagnosis *diagnosis, struct finding *find
 static void check_unknown_causes(struct diagnosis *diagnosis, struct finding *finding)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct run_bound *bound = diagnose_bound(diagnosis);
+	const uint64_t unknown_ns = bound->ns[BOUND_UNKNOWN] - bound->not_recorded_ns;
 
 	if (diagnose_is_share(facts->idle_ns, facts->span_ns, LIMIT_LAUNCH_IDLE) &&
 		diagnose_is_share(
 			facts->cause_ns[GAP_UNKNOWN], facts->idle_ns, LIMIT_UNKNOWN_HIDES)) {
 		finding->state = FINDING_UNCHECKED;
+		/* the figure of the verdict and of `idle` */
 		SET_TEXT(finding->reason,
-			"the GPU is idle for %s of its span, and the cause of %s of that is "
-			"unknown: launches or nodes of CUDA graphs are not in the trace",
-			diagnose_share(diagnosis, facts->idle_ns, facts->span_ns),
-			diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN], facts->idle_ns));
+			"the GPU is idle for %s of %s for an unknown cause: launches or nodes of "
+			"CUDA graphs are not in the trace",
+			unknown_ns ? diagnose_share(diagnosis, unknown_ns, bound->whole_ns)
+				   : diagnose_share(diagnosis, facts->cause_ns[GAP_UNKNOWN],
+					     facts->span_ns),
+			unknown_ns ? run_bound_time_name(bound) : "the GPU span");
 	}
 }
 
@@ -212,7 +217,9 @@ static void advise_on_launches(struct diagnosis *diagnosis, struct finding *find
 		"Give the GPU more work per launch: CUDA graphs%s%s, a larger batch.%s",
 		traits.uses_pytorch ? " or torch.compile(mode=\"reduce-overhead\")"
 				    : ", fused kernels",
-		traits.trains && traits.uses_pytorch ? ", fused or foreach optimizers" : "",
+		traits.trains && traits.uses_pytorch && !traits.has_foreach_optimizer
+			? ", fused or foreach optimizers"
+			: "",
 		traits.has_python_stacks ? " Recording Python stacks slows the host as well: "
 					   "measure once without them."
 					 : "");

@@ -209,18 +209,20 @@ static void add_unknown(struct bound_pass *pass)
 	const size_t count = timeline_devices(profile->timeline, &devices);
 
 	for (size_t i = 0; i < count && !pass->result->steps; i++)
-		pass->result->ns[BOUND_UNKNOWN] += devices[i].unknown_ns;
+		pass->result->not_recorded_ns += devices[i].unknown_ns;
 	for (size_t i = 0; i < count && pass->result->steps; i++)
 		for (size_t step = 0; step < steps->count; step++)
 			if (steps->steps[step].kind == STEP_USUAL)
-				pass->result->ns[BOUND_UNKNOWN] += timeline_unknown_within(
+				pass->result->not_recorded_ns += timeline_unknown_within(
 					profile->timeline, devices[i].device, HANDOVER_TRACE_TIME,
 					steps->steps[step].window_begin_ns,
 					steps->steps[step].window_end_ns);
+	pass->result->ns[BOUND_UNKNOWN] += pass->result->not_recorded_ns;
 }
 
-/* Reads which of the operators that a model knows are limited by memory, from the rows of the view
- * `roofline`. */
+/* Reads which of the operators that a model knows are near a roof, from the rows of the view
+ * `roofline`. Which roof is the lower one for an operator does not say that it limits it: one that
+ * is far below both is slow for another reason. */
 static void read_limits(
 	const struct options *options, struct process *process, struct run_bound *bound)
 {
@@ -231,13 +233,16 @@ static void read_limits(
 	arrange_roofline(&roofline, &only, &rows);
 	for (size_t i = 0; i < rows.count; i++) {
 		const struct row *row = &rows.rows[i];
-		const bool memory = computed_row_is(row, "roof", "memory");
+		const uint64_t ns = computed_row_number(row, "gpu_total_ns");
+		const bool memory = computed_row_is(row, "roof", "memory"),
+			   near = 100 * computed_row_real(row, "roof_share") >= BOUND_ROOF_MIN;
 
 		if (!computed_row_is(row, "kind", "op") ||
 			(!memory && !computed_row_is(row, "roof", "compute")))
 			continue;
-		bound->modelled_ns += computed_row_number(row, "gpu_total_ns");
-		bound->memory_limited_ns += memory ? computed_row_number(row, "gpu_total_ns") : 0;
+		bound->modelled_ns += ns;
+		bound->memory_limited_ns += memory && near ? ns : 0;
+		bound->arithmetic_limited_ns += !memory && near ? ns : 0;
 	}
 	free(rows.rows);
 }

@@ -41,6 +41,8 @@
 
 /* Percent of the time. At 30 % of idle or exposed time, no faster kernel can make up for it. */
 #define BOUND_SHARE_MIN 30u
+/* Percent of a roof: well written kernels reach more of what limits them. */
+#define BOUND_ROOF_MIN 60u
 /* The critical path of more GPU operations takes longer than all else of the first screen. */
 #define BOUND_PATH_OPERATIONS_MAX 500000u
 /* With fewer GPU operations than this, a trace is a sample of nothing. */
@@ -86,6 +88,9 @@ struct run_bound {
 	/* Of whole_ns: idle time, as the view `idle` has it. The examined time itself, which with
 	 * several GPUs is less than whole_ns. */
 	uint64_t idle_ns, time_ns;
+	/* Of BOUND_UNKNOWN: time in which it is not recorded whether the GPU was busy. The rest is
+	 * idle time without a known cause. */
+	uint64_t not_recorded_ns;
 	/* By class and node of the call tree: exposed communication by the node that launched it,
 	 * idle time by the node that caused it (step_idle.h). The host's part of launch-bound time
 	 * is in BOUND_LAUNCH, too. NULL: the class has none. */
@@ -105,8 +110,9 @@ struct run_bound {
 	size_t steps;        /* steady-state steps that were examined; 0: the whole trace */
 	uint64_t operations; /* GPU operations in that time */
 	/* Of all GPU time of the trace, the part in operators whose limit a model knows, and the
-	 * part of that which memory limits. Read for BOUND_COMPUTE and BOUND_BANDWIDTH. */
-	uint64_t modelled_ns, memory_limited_ns;
+	 * parts of that which memory and arithmetic limit: they reach BOUND_ROOF_MIN of that roof.
+	 * Read for BOUND_COMPUTE and BOUND_BANDWIDTH. */
+	uint64_t modelled_ns, memory_limited_ns, arithmetic_limited_ns;
 	/* The critical path in that time: all of it, by kind, the host's part (program and calls),
 	 * and that of GPU work. 0: not read, as the trace is large, or only a part of it is
 	 * selected. */

@@ -227,8 +227,33 @@ static void set_refused(
 					waste->end->figures.reserved, LIMIT_UNUSED);
 }
 
+/* Steps of which fewer do not show whether sizes change from one to the next. */
+#define STEPS_TO_COMPARE 3u
+
+/* Advises on sizes that change only where the reserved memory grew, or steps can be compared. */
+static void advise_on_unused(
+	struct diagnosis *diagnosis, struct finding *finding, const struct memory_waste *waste)
+{
+	const struct steps *steps = diagnosis->process->steps;
+	const bool may_change = (waste && waste->late_reserved > waste->early_reserved) ||
+				(steps && steps_usual(steps) >= STEPS_TO_COMPARE);
+
+	if (may_change)
+		SET_TEXT(finding->next,
+			"Sizes that change from step to step fragment the cache: "
+			"PYTORCH_ALLOC_CONF=expandable_segments:True, pad to a few sizes, allocate "
+			"growing buffers once.");
+	else
+		SET_TEXT(finding->next,
+			"Set PYTORCH_ALLOC_CONF=expandable_segments:True, or call "
+			"torch.cuda.empty_cache() once after initialisation. Fewer than %u steps "
+			"do not show whether sizes that change are the cause.",
+			STEPS_TO_COMPARE);
+}
+
 /* Reserved memory in no tensor at the peak, without a cause that another rule names. */
-static void check_unused(struct diagnosis *diagnosis, struct finding *finding)
+static void check_unused(
+	struct diagnosis *diagnosis, struct finding *finding, const struct memory_waste *waste)
 {
 	const struct memory_level *level = diagnose_tensor_level(diagnosis);
 	const struct memory_pool *pool = &level->pool;
@@ -249,10 +274,7 @@ static void check_unused(struct diagnosis *diagnosis, struct finding *finding)
 	SET_TEXT(finding->evidence, "at the peak of tensors: %s reserved, %s in tensors",
 		diagnose_bytes(diagnosis, pool->reserved_at_peak),
 		diagnose_bytes(diagnosis, pool->peak));
-	SET_TEXT(finding->next,
-		"Sizes that change from step to step fragment the cache: "
-		"PYTORCH_ALLOC_CONF=expandable_segments:True, pad to a few sizes, allocate "
-		"growing buffers once.");
+	advise_on_unused(diagnosis, finding, waste);
 	SET_TEXT(finding->view, "memory");
 	set_bytes(finding, pool->peak_node, 1, unused, level->peak_ns);
 	if (device && device->memory_bytes &&
@@ -272,5 +294,5 @@ void diagnose_memory_fragmentation(struct diagnosis *diagnosis, struct finding *
 		set_refused(diagnosis, finding, waste);
 	else if (!waste || !(is_kept_by_small_tensors(waste) ||
 				   has_dynamic_shapes(diagnosis, waste) || has_idle_cache(waste)))
-		check_unused(diagnosis, finding);
+		check_unused(diagnosis, finding, waste);
 }

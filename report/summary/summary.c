@@ -344,6 +344,29 @@ static void put_left_findings(const struct style *style, unsigned shown, unsigne
 	paragraph_print(&paragraph, "");
 }
 
+/* Prints the findings that gain most. One whose time is that of another has no place among them.
+ * The first finding on memory is shown whatever time others cost. */
+static void put_summary_findings(const struct style *style, const struct rows *rows)
+{
+	unsigned shown = 0, found = 0;
+	bool of_memory = false;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct row *row = &rows->rows[i];
+		const bool only_bytes = costs_bytes_only(row);
+
+		if (!is_shown_finding(row))
+			continue;
+		found++;
+		if (row->of.computed->is_duplicate ||
+			(shown >= FINDINGS && (of_memory || !only_bytes)))
+			continue;
+		of_memory |= only_bytes;
+		put_summary_finding(style, row, !shown++);
+	}
+	put_left_findings(style, shown, found);
+}
+
 /* Prints what bounds the run and the findings that cost most, as the view `diagnose` has them. */
 static struct verdict put_diagnosis(const struct report *report, const struct style *style)
 {
@@ -353,8 +376,6 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 	struct options options = *report->options;
 	struct rows rows = { .count = 0 };
 	struct verdict verdict = { .is_of_gpu_work = true, .command.ascii = style->ascii };
-	unsigned shown = 0, found = 0;
-	bool of_memory = false;
 
 	options.view = view_find("diagnose");
 	options.top = 0;
@@ -374,16 +395,7 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 		}
 	if (!only.all->profile->totals.gpu_sum_ns && !only.all->profile->totals.reserved_peak)
 		put_cpu_verdict(only.all, &rows, style);
-	/* The first finding on memory is shown whatever time others cost. */
-	for (size_t i = 0; i < rows.count && (shown < FINDINGS || !of_memory); i++)
-		if (is_shown_finding(&rows.rows[i]) &&
-			(shown < FINDINGS || costs_bytes_only(&rows.rows[i]))) {
-			of_memory |= costs_bytes_only(&rows.rows[i]);
-			put_summary_finding(style, &rows.rows[i], !shown++);
-		}
-	for (size_t i = 0; i < rows.count; i++)
-		found += is_shown_finding(&rows.rows[i]);
-	put_left_findings(style, shown, found);
+	put_summary_findings(style, &rows);
 	free(rows.rows);
 	return verdict;
 }

@@ -38,6 +38,7 @@ struct computed_row {
 	uint32_t launch_stack; /* call stack of a launch that the row is about; 0: none */
 	/* findings: more of their time than at their node is at no node */
 	bool is_second_place;
+	bool is_duplicate; /* findings: all of their time is idle time of another finding */
 };
 
 /* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the

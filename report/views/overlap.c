@@ -118,14 +118,14 @@ static struct sized_collectives *sized_collectives_at(
 	return one;
 }
 
-/* Begins a collective among those of its size. Returns their number, from 1 on; 0: its size is not
- * known, or there are too many sizes. */
+/* Begins a collective among those of its size; 0: those whose size is not recorded. Returns their
+ * number, from 1 on; 0: there are too many sizes. */
 static uint32_t begin_sized(struct overlap *overlap, struct overlap_device *device,
 	const struct activity *work, uint64_t hiding_so_far_ns, uint64_t at_ns)
 {
 	struct sized_collectives *one;
 
-	if (!work->communicates || !work->message_bytes || device->size_count >= SIZES_MAX)
+	if (!work->communicates || device->size_count >= SIZES_MAX)
 		return 0;
 	one = sized_collectives_at(device, work);
 	one->min_ns = min_u64(one->min_ns, work->duration_ns);
@@ -223,7 +223,11 @@ static void add_size_row(struct process *process, struct rows *rows,
 	char size[FORMAT_NUMBER_BYTES];
 
 	format_with_unit(size, UNIT_BYTES, clamp_to_i64(one->message_bytes), false, ascii);
-	computed_row_format_name(computed, "%s each", size);
+	if (one->message_bytes)
+		computed_row_format_name(
+			computed, one->share.operations > 1 ? "%s each" : "%s", size);
+	else
+		computed_row_format_name(computed, "size not recorded");
 	computed_row_set_unsigned(computed, "min_ns", one->min_ns);
 	computed_row_set_unsigned(computed, "p50_ns", percentiles_get(&one->durations, 500));
 	computed_row_set_unsigned(computed, "max_ns", one->max_ns);

@@ -406,7 +406,8 @@ def the_backward_of_a_lookup_is_named_after_the_lookup(folder):
 @case
 def a_collective_is_compared_with_equal_ones(folder):
     finding, = (row for row in view("diagnose", data() / "kineto" / "param__dlrm_worker1_step_12.1694128201556.pt.trace.json.gz")["rows"] if row["name"] == "exposed-communication")
-    assert "a message of 24.58 kB takes 7.64 ms, the fastest of that size 545.00 µs" in finding["evidence"] and "the rest is a wait for other ranks" in finding["evidence"], finding
+    assert "a message of 24.58 kB takes 7.64 ms, the fastest of that size 545.00" in finding["evidence"], finding
+    assert "the rest is a wait for other ranks" in finding["evidence"], finding
     got = next(row for row in view("overlap", data() / "kineto" / "hta__nccl_parser_config~nccl_data.json.gz")["rows"] if row["kind"] == "communication")
     assert got["bytes"] == 307323096 and got["bus_bytes_per_s"] == got["message_bytes_per_s"], got # two ranks: the factor of all-reduce is 1
 

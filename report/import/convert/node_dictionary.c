@@ -63,8 +63,7 @@ uint32_t convert_node(struct conversion *conversion, uint32_t parent,
 	const struct imported_range *range, uint32_t link)
 {
 	const struct converted_node_key wanted = { parent, range->name, link, range->kind,
-		convert_domain_name(conversion->imported, range->domain),
-		range->kind == TRACE_NODE_OP ? range->shapes : 0 };
+		convert_domain_name(conversion->imported, range->domain), range->shapes };
 	const uint64_t hash = hash_node_key(&wanted);
 	struct hash_slot *slot;
 	struct trace_node node;

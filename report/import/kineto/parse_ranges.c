@@ -236,7 +236,9 @@ static void add_plain_range(struct kineto_reader *reader, const struct kineto_ti
 		if (json_signed(&event->args.values[KINETO_SEQUENCE], &sequence) && sequence >= 0)
 			range->sequence = sequence;
 		range->shapes = range->kind == TRACE_NODE_OP ? collective_text(reader) : 0;
-		if (range->kind == TRACE_NODE_OP && !range->shapes)
+		/* older PyTorch describes the tensors of a collective on its annotation */
+		if ((range->kind == TRACE_NODE_OP && !range->shapes) ||
+			json_text_begins(&name, "nccl:"))
 			range->shapes = op_inputs_text(reader, range->name);
 		range->stack = kineto_call_stack(reader);
 	}

@@ -193,6 +193,44 @@ static struct trace_builder *sized_reduces(uint64_t fixed, uint64_t each_mb, uin
 	return program_end(&program, at + MS);
 }
 
+/* Steps whose first bucket is hidden behind a kernel, and whose last one, which is larger, begins
+ * `pause` after it. */
+static struct trace_builder *last_buckets(uint64_t pause)
+{
+	struct program program = program_new();
+	uint32_t nodes[2];
+
+	for (unsigned size = 0; size < 2; size++)
+		nodes[size] = build_linked_node(program.builder, 0, "record_param_comms",
+			TRACE_NODE_OP, 0,
+			size ? "\t\t\t\tallreduce 4000000 4000000 8"
+			     : "\t\t\t\tallreduce 1000000 1000000 8");
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t call = 1000 + i * 4000, at = 100 * US + i * 400 * US;
+
+		build_push_node(program.builder, 1, call, nodes[0]);
+		kernel(&program, names[i % 5], call + 100, at, 40 * US);
+		kernel(&program, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", call + 200, at,
+			40 * US);
+		build_pop(program.builder, 1, call + 1000);
+		build_push_node(program.builder, 1, call + 1100, nodes[1]);
+		kernel(&program, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", call + 1200,
+			at + 40 * US + pause, 70 * US);
+		build_pop(program.builder, 1, call + 2000);
+	}
+	return program_end(&program, 5 * MS);
+}
+
+static struct trace_builder *back_to_back(void)
+{
+	return last_buckets(2 * US);
+}
+
+static struct trace_builder *with_a_pause(void)
+{
+	return last_buckets(200 * US);
+}
+
 static struct trace_builder *late_ranks(void)
 {
 	return sized_reduces(2 * MS, 100 * US, 0);
@@ -1439,6 +1477,14 @@ static const struct rule_case {
 		"their times do not depend on the size" },
 	{ uneven_ranks, "exposed-communication", "finding", "Compare the ranks first" },
 	{ overlapped, "exposed-communication", "clear", "" },
+	{ with_a_pause, "exposed-communication", "finding", "make the last bucket smaller" },
+	{ with_a_pause, "exposed-communication", "finding",
+		"; most exposed: 10 messages of 4.00 MB each: 70.00 us to 70.00 us (57.14 GB/s)" },
+	{ back_to_back, "exposed-communication", "finding",
+		"begin when the collective before them ends, so buckets of other sizes" },
+	{ back_to_back, "exposed-communication", "finding",
+		"a line through only two sizes, which waits for other ranks may bend: 30.00 us of "
+		"each call" },
 	{ exposed, "dominant-event", "clear", "" },
 	{ exposed, "collective-waits", "not checked", "traces of other ranks were not given" },
 	{ single_precision, "tensor-cores-unused", "finding", "25.0 % of all GPU time" },

@@ -59,14 +59,16 @@ START_TEST(what_is_hidden_and_what_is_not)
 		"1,0,1,communication,communication,communication,communication,,0,2,,,,210,200,"
 		"100,100,0.5,,,,\r\n"
 		"2,1,2,b,b,place,communication,b,0,2,,,,210,200,100,100,0.5,,,,\r\n"
-		"3,0,1,copies,copies,copies,copies,,0,5,2300,7419354838,,310,260,80,180,0."
+		"3,2,3,size not recorded,size not recorded,size,,,0,2,,,,210,200,100,100,0.5,10,10,"
+		"200,\r\n"
+		"4,0,1,copies,copies,copies,copies,,0,5,2300,7419354838,,310,260,80,180,0."
 		"3076923076923077,,,,\r\n"
-		"4,3,2,a,a,place,copies,a,0,3,300,1500000000,,200,200,40,160,0.2,,,,\r\n"
-		"5,3,2,b,b,place,copies,b,0,2,2000,18181818181,,110,110,40,70,0.36363636363636365,,"
+		"5,4,2,a,a,place,copies,a,0,3,300,1500000000,,200,200,40,160,0.2,,,,\r\n"
+		"6,4,2,b,b,place,copies,b,0,2,2000,18181818181,,110,110,40,70,0.36363636363636365,,"
 		",,"
 		"\r\n"
-		"6,0,1,computation,computation,computation,,,0,3,,,,250,250,,,,,,,\r\n"
-		"7,6,2,memsets,memsets,memsets,,,0,1,1,,,50,50,,,,,,,\r\n");
+		"7,0,1,computation,computation,computation,,,0,3,,,,250,250,,,,,,,\r\n"
+		"8,7,2,memsets,memsets,memsets,,,0,1,1,,,50,50,,,,,,,\r\n");
 }
 END_TEST
 
