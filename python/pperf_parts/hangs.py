@@ -86,6 +86,9 @@ class Hangs:
         for key in sorted(by_key):
             requests = sorted(by_key[key], key=lambda r: (not r.is_pair, r.pair, r.rank))
             members = [r for r in requests if not r.is_pair]
+            name = text_of((members or requests)[0].name)
+            for request in requests:
+                request.communicator = "%s (NCCL %016x)" % (name, key) if name else "NCCL %016x" % key
             if members and len({m.rank for m in members}) == len(members):
                 self.examine_collectives(members)
                 self.examine_making(members)
@@ -97,7 +100,7 @@ class Hangs:
 
     @staticmethod
     def hang_of(request, number):
-        return Hang("NCCL %016x" % request.key, number, text_of(request.operation) or None, request.pair)
+        return Hang(request.communicator, number, text_of(request.operation) or None, request.pair)
 
     def examine_collectives(self, members):
         judged = [m for m in members if self.is_judged(m)]

@@ -21,7 +21,7 @@ TABLES = {
     "collectives": "trace:i rank:i comm:i seq:i kind:i start_ns:i end_ns:i requested_ns:i launched_ns:i exposed_ns:i site:i bytes:i bus_bytes:i",
     "sites": "trace:i rank:i site:i path:t",
     "ends": "trace:i rank:i thread:i begin_ns:i path:t source:t frames:t call:t",
-    "requests": "trace:i rank:i key:i from_rank:i to_rank:i ranks:i own_rank:i count:i pairs:i operation:t making:b",
+    "requests": "trace:i rank:i key:i from_rank:i to_rank:i ranks:i own_rank:i count:i pairs:i operation:t making:b name:t",
     "places": "trace:i rank:i place:i key:i name:t kind:t depth:i path:t calls:i cpu_total_ns:i cpu_self_ns:i gpu_total_ns:i gpu_self_ns:i "
               "gpu_calls:i idle_ns:i min_ns:i max_ns:i bytes:i alloc_bytes:i free_bytes:i tensor_alloc_bytes:i tensor_free_bytes:i "
               "reserved_peak_bytes:i allocated_peak_bytes:i",

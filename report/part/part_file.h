@@ -46,7 +46,8 @@
 		"bus_bytes")                                                                      \
 	X(SITES, sites, "site path:text")                                                         \
 	X(REQUESTS, requests,                                                                     \
-		"key from_rank to_rank ranks own_rank count pairs operation:text making:flag")    \
+		"key from_rank to_rank ranks own_rank count pairs operation:text making:flag "    \
+		"name:text")                                                                      \
 	X(ENDS, ends, "thread begin_ns path:text source:text frames:text call:text")              \
 	X(PLACES, places, "place key " PART_PLACE_COLUMNS)                                        \
 	X(SPREADS, spreads, "key of:text bucket count")                                           \

@@ -266,6 +266,7 @@ static void put_requests(const struct part_process *part)
 		part_integer(file, (int64_t)request->pairs);
 		part_string(file, nccl_operation_name(request->operation));
 		part_flag(file, request->is_being_made);
+		part_string(file, request->name);
 		part_row_end(file);
 	}
 }
