@@ -29,7 +29,7 @@ struct first_call {
 	uint64_t later, later_median_ns; /* later calls of that name or path */
 	uint32_t name;                   /* text */
 	uint32_t tid;
-	/* A launch of a kernel that has too few later ones: they are the launches of all kernels. */
+	/* A launch of a kernel with too few later ones: they are the launches of all kernels. */
 	bool of_launches;
 };
 

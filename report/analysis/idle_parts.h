@@ -2,9 +2,9 @@
  * Visits all idle time of the GPUs in parts, each with one cause (gap_cause.h). Launch-bound time
  * in which the launching thread fetched a batch or compiled is split off (host_ranges.h), and so is
  * time in slow first calls (first_calls.h), whatever the thread did in them: a library that
- * allocates once, or a driver that loads a kernel, is nothing that recurs. Every view of idle time is made from these parts, so that views agree. The lengths of a device's parts
- * sum to its idle time: the span from its first operation to its last, without busy and unknown
- * time.
+ * allocates once, or a driver that loads a kernel, is nothing that recurs. Every view of idle time
+ * is made from these parts, so that views agree. The lengths of a device's parts sum to its idle
+ * time: the span from its first operation to its last, without busy and unknown time.
  *
  * With --steps or PPERF_SCHEDULE a part has the length of what is inside the selected time.
  */

@@ -392,8 +392,8 @@ void diagnose_profiler_cost(struct diagnosis *diagnosis, struct finding *finding
 /* Adds a row of the view `idle` with the cause GAP_FIRST. */
 void first_call_gap_add(
 	struct diagnosis *diagnosis, const struct row *row, uint64_t at_ns, uint64_t length_ns);
-/* Reports these, and kernels that the driver loaded at their first use, as cold start. Returns false
- * if there is too little of that. */
+/* Reports these, and kernels that the driver loaded at their first use, as cold start. Returns
+ * false if there is too little of that. */
 bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about torch.compile (compile_rules.c). */
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);

@@ -1706,8 +1706,8 @@ START_TEST(the_suggested_time_is_one_at_the_node)
 		build_pop(program.builder, 1, at[i]);
 	}
 	run = run_report(program_end(&program, 30 * MS), "diagnose trace.bin --ascii");
-	ck_assert_msg(strstr(run.out, "in 3 intervals of 1.00 ms or more") &&
-			      strstr(run.out, "the longest 8.00 ms, at 6.20 ms") &&
+	ck_assert_msg(strstr(run.out, "in 3 intervals of 1.00 ms or more,") &&
+			      strstr(run.out, "the longest 8.00 ms, at\n              6.20 ms;") &&
 			      strstr(run.out, "  where       a; 56 % of it; example at 1.10 ms\n"),
 		"%s", run.out);
 }
