@@ -684,9 +684,8 @@ static void advise_on_unknown(
 	if (graphs)
 		SET_TEXT(text->next,
 			"The trace has %s of CUDA graphs, and not all of their nodes. Record them: "
-			"LD_PRELOAD=libpperf.so, nsys profile --cuda-graph-trace=node, or "
-			"torch.profiler of a newer PyTorch and driver; or record some steps "
-			"without CUDA graphs.",
+			"LD_PRELOAD=libpperf.so, or nsys profile --cuda-graph-trace=node; or "
+			"record some steps without CUDA graphs.",
 			diagnose_plural(diagnosis, graphs, "launch"));
 	else
 		SET_TEXT(text->next,
