@@ -108,7 +108,7 @@ enum record_lane_kind { LANE_WORK, LANE_SYNC, LANE_ANNOTATION };
 struct record_lane {
 	uint64_t end_ns; /* of its last operation so far */
 	uint32_t device, stream, lane;
-	uint8_t kind; /* enum record_lane_kind */
+	enum record_lane_kind kind;
 };
 
 /* The time from the begin of the first to the end of the last operation of a CUDA stream among
