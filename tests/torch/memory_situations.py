@@ -56,12 +56,13 @@ def fragmentation():
 
 
 def pinned_segment():
-    """Summaries settle in the segments of large buffers, each of which was just consumed."""
+    """Summaries settle in the segments of large buffers, each of which was just consumed. It is the
+    first step that takes the buffers: in a later one they would be a spike, too."""
     net, kept = model(), []
     optimizer = adam(net)
     for i in range(STEPS):
         train(net, optimizer)
-        if i == 3:
+        if i == 0:
             buffers = [take(60) for _ in range(6)]
             for number in range(6):
                 buffers[number] = None
