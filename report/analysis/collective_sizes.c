@@ -108,44 +108,100 @@ static bool read_description(struct trace_text detail, struct collective_size *s
 	return true;
 }
 
-/* Reads the size of the first input, in files without a description. */
-static void read_first_input(struct trace_text detail, struct collective_size *size)
+/* Returns the bytes of the larger one of the first `count` inputs that are tensors. `ratio`, if not
+ * NULL, receives how many times as large it is as the other one; 0: there is no whole number. */
+static uint64_t largest_input(struct trace_text detail, unsigned count, uint64_t *ratio)
 {
 	struct op_inputs inputs;
+	uint64_t least = UINT64_MAX, most = 0;
 
-	if (op_inputs_read(&inputs, detail.bytes, detail.length) && inputs.count &&
-		inputs.inputs[0].dimensions)
-		size->bytes = inputs.inputs[0].count * element_bytes(inputs.inputs[0].element);
+	if (!op_inputs_read(&inputs, detail.bytes, detail.length))
+		return 0;
+	for (unsigned i = 0; i < count && i < inputs.count; i++) {
+		const struct op_input *input = &inputs.inputs[i];
+		const uint64_t bytes = input->dimensions
+					       ? input->count * element_bytes(input->element)
+					       : 0;
+
+		least = min_u64(least, bytes);
+		most = max_u64(most, bytes);
+	}
+	if (ratio)
+		*ratio = least && least < UINT64_MAX && most % least == 0 ? most / least : 0;
+	return most;
 }
 
-static bool is_nccl_range(struct trace_text name)
+static bool has_prefix(struct trace_text name, const char *prefix)
 {
-	return name.length > 5 && !memcmp(name.bytes, "nccl:", 5);
+	return name.length > strlen(prefix) && !memcmp(name.bytes, prefix, strlen(prefix));
 }
 
-/* Finds the operator that describes a collective. Where it has no size, that of the range in it,
- * such as `nccl:all_reduce`, is taken: older PyTorch describes the tensors there. */
+static bool is_named(struct trace_text name, const char *text)
+{
+	return name.length == strlen(text) && !memcmp(name.bytes, text, name.length);
+}
+
+/* Returns the operation of a range such as `nccl:all_reduce`. */
+static enum sized_operation operation_of_range(struct trace_text name)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "%.*s", (int)min_u64(name.length, sizeof text - 1), name.bytes);
+	return operation_of_name(text);
+}
+
+/* What the operators around a launch say of a collective. */
+struct described_size {
+	struct collective_size complete;           /* of a description; bytes 0: there is none */
+	uint64_t in_range, in_params, in_operator; /* bytes of inputs */
+	uint64_t ratio; /* of the operator's larger tensor to the other one */
+	enum sized_operation operation;
+};
+
+/* Reads what the node says. Returns true if the nodes around it say nothing more. */
+static bool read_node(
+	struct described_size *found, struct trace_text name, struct trace_text detail)
+{
+	if (has_prefix(name, "nccl:"))
+		found->operation = operation_of_range(name);
+	if (!detail.known)
+		return false;
+	if (has_prefix(name, "nccl:"))
+		found->in_range = largest_input(detail, 1, NULL);
+	else if (is_named(name, "record_param_comms")) {
+		if (read_description(detail, &found->complete))
+			return true;
+		found->in_params = largest_input(detail, 1, NULL);
+	} else if (has_prefix(name, "c10d::")) {
+		found->in_operator = largest_input(detail, 2, &found->ratio);
+		return true;
+	}
+	return false;
+}
+
+/* Finds the operators that describe a collective. Older PyTorch describes only tensors: one that
+ * goes in at `nccl:all_reduce` and record_param_comms, and at the operators `c10d::` of two
+ * tensors what comes out, too. */
 static struct collective_size find_size(struct trace_reader *reader, uint32_t trace_node)
 {
-	static const char operator[] = "record_param_comms";
-	struct collective_size size = { .bytes = 0 }, inner = size;
+	struct described_size found = { .in_range = 0 };
+	uint64_t bytes, ranks = 0;
 
 	for (; trace_node; trace_node = reader_node(reader, trace_node)->parent) {
 		const struct trace_node_info *node = reader_node(reader, trace_node);
-		const struct trace_text name = reader_name(reader, node->name),
-					detail = reader_name(reader, node->detail);
+		struct trace_text detail = { .known = false };
 
-		if (node->detail && detail.known && is_nccl_range(name))
-			read_first_input(detail, &inner);
-		if (node->kind != TRACE_NODE_OP ||
-			name.length != sizeof operator- 1 ||
-				memcmp(name.bytes, operator, name.length))
-			continue;
-		if (node->detail && detail.known && !read_description(detail, &size))
-			read_first_input(detail, &size);
-		break;
+		if (node->detail)
+			detail = reader_name(reader, node->detail);
+		if (read_node(&found, reader_name(reader, node->name), detail))
+			break;
 	}
-	return size.bytes ? size : inner;
+	if (found.complete.bytes)
+		return found.complete;
+	bytes = found.in_params ? found.in_params : found.in_range;
+	if (found.operation == SIZED_ALLGATHER || found.operation == SIZED_REDUCE_SCATTER)
+		ranks = found.ratio;
+	return collective_size_of(found.operation, max_u64(bytes, found.in_operator), ranks);
 }
 
 struct collective_size collective_sizes_of(struct collective_sizes *sizes, uint32_t trace_node)

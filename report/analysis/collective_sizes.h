@@ -2,8 +2,10 @@
  *
  * Finds the size of a collective from the operator record_param_comms around its launch. PyTorch
  * describes the collective there: the elements in and out, their type, and the number of ranks.
- * Older versions only have the sizes of the inputs. In pperf's own traces it is the call of NCCL
- * that says the size (collective_calls.h).
+ * Older versions only have the sizes of tensors: of what goes in, and of what comes out at the
+ * operator around it, whose name begins with `c10d::`. Which collective it is, is then the name of
+ * the range in it, such as `nccl:all_reduce`. In pperf's own traces it is the call of NCCL that
+ * says the size (collective_calls.h).
  */
 #ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_SIZES_H
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_SIZES_H

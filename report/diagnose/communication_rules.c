@@ -22,7 +22,7 @@ struct communication {
 	size_t sizes;
 	uint64_t largest_bytes; /* of one message */
 	struct {
-		uint64_t calls, bytes, busy_ns, exposed_ns, min_ns, max_ns;
+		uint64_t calls, bytes, busy_ns, exposed_ns, min_ns, max_ns, rate, bus_rate;
 	} top_size;
 };
 
@@ -42,6 +42,8 @@ static void add_messages(struct communication *sums, const struct row *row)
 	sums->top_size.exposed_ns = computed_row_number(row, "exposed_ns");
 	sums->top_size.min_ns = computed_row_number(row, "min_ns");
 	sums->top_size.max_ns = computed_row_number(row, "max_ns");
+	sums->top_size.rate = computed_row_number(row, "message_bytes_per_s");
+	sums->top_size.bus_rate = computed_row_number(row, "bus_bytes_per_s");
 }
 
 static void add_communication_row(struct communication *sums, const struct row *row)
@@ -255,8 +257,12 @@ static void add_top_size(
 	else
 		ADD_EVIDENCE(finding, ": %s", diagnose_time(diagnosis, sums->top_size.busy_ns));
 	if (bytes)
-		ADD_EVIDENCE(finding, " (%s)",
-			diagnose_rate(diagnosis, calls * bytes, sums->top_size.busy_ns));
+		ADD_EVIDENCE(finding, " (algorithm bandwidth %s%s%s)",
+			diagnose_rate(diagnosis, sums->top_size.rate, 1000000000),
+			sums->top_size.bus_rate ? ", bus bandwidth " : "",
+			sums->top_size.bus_rate
+				? diagnose_rate(diagnosis, sums->top_size.bus_rate, 1000000000)
+				: "");
 	ADD_EVIDENCE(finding, ", %s exposed",
 		diagnose_share(diagnosis, sums->top_size.exposed_ns, sums->top_size.busy_ns));
 }
