@@ -150,6 +150,7 @@ static void advise_by_category(struct diagnosis *diagnosis, struct finding *text
 	};
 	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
 	const bool pytorch = diagnose_traits(diagnosis).uses_pytorch;
+	const char *compile = diagnose_compile_advice(diagnosis);
 	struct tree *flat = group_by_categories(diagnosis->process, DEMANGLE_SHORT);
 
 	for (uint32_t id = flat->nodes[0].first_child; id; id = flat->nodes[id].next) {
@@ -164,9 +165,9 @@ static void advise_by_category(struct diagnosis *diagnosis, struct finding *text
 	if (passes.ns > products.ns && run_bound_is_percent(passes.ns, whole, ACTION_MIN_PERCENT))
 		SET_TEXT(text->next,
 			"Fuse elementwise operations, copies, norms and reductions (%s of all GPU "
-			"time)%s, so that they pass over memory once. ",
-			diagnose_share(diagnosis, passes.ns, whole),
-			pytorch ? " with torch.compile or fused kernels" : "");
+			"time)%s%s%s, so that they pass over memory once. ",
+			diagnose_share(diagnosis, passes.ns, whole), pytorch ? " with " : "",
+			pytorch ? compile : "", pytorch ? " or fused kernels" : "");
 	else if (run_bound_is_percent(products.ns, whole, ACTION_MIN_PERCENT))
 		SET_TEXT(text->next,
 			"Make matrix products, convolutions and attention (%s of all GPU time) "

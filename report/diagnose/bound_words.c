@@ -499,10 +499,11 @@ static void advise_on_host_part(
 			most_of(first), gain_of(diagnosis, first));
 	else
 		SET_TEXT(text->next,
-			"Begin with the host's part: launch more at once (%s), or do less between "
-			"launches.",
-			diagnose_traits(diagnosis).uses_pytorch ? "torch.compile, CUDA graphs"
-								: "CUDA graphs, fused kernels");
+			"Begin with the host's part: launch more at once (%s; %s), or do less "
+			"between launches.",
+			diagnose_traits(diagnosis).uses_pytorch ? diagnose_compile_advice(diagnosis)
+								: "fused kernels",
+			diagnose_graphs_advice(diagnosis));
 }
 
 /* Says why the first finding is not the one about what bounds the run: it gains more. */

@@ -159,9 +159,13 @@ void diagnose_attribute_queries(struct diagnosis *diagnosis, struct finding *fin
 	finding->impact_ns = gain_ns;
 	SET_TEXT(finding->sentence, "Libraries repeat planning work: attribute, occupancy and "
 				    "heuristics queries recur in the steady-state part.");
-	SET_TEXT(finding->next, "Plan once: keep handles, plans and workspaces, keep shapes the "
-				"same (torch.backends.cudnn.benchmark with fixed shapes), or "
-				"capture the step in a CUDA graph, which makes no queries.");
+	SET_TEXT(finding->next,
+		"Plan once: keep handles, plans and workspaces, keep shapes the same "
+		"(torch.backends.cudnn.benchmark with fixed shapes), or capture %s, which makes no "
+		"queries.",
+		diagnose_traits(diagnosis).launches_graphs
+			? "what makes these calls in a CUDA graph, too"
+			: "the step in a CUDA graph");
 	finding->upper_bound = true;
 }
 

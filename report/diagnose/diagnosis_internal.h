@@ -208,6 +208,8 @@ struct program_traits {
 	bool has_foreach_optimizer;
 	bool has_ranges; /* it has ranges of its own (NVTX) */
 	bool has_python_stacks;
+	bool launches_graphs; /* CUDA graphs, in the trace */
+	bool compiles;        /* it calls functions that torch.compile made */
 	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
 };
 
@@ -243,6 +245,10 @@ const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);
 
 /* Returns the traits of the program. The first call walks the tree for them. */
 struct program_traits diagnose_traits(struct diagnosis *diagnosis);
+/* Return the advice to use CUDA graphs, or to compile, as a noun. For a program that does so, it is
+ * about what the program leaves out. */
+const char *diagnose_graphs_advice(struct diagnosis *diagnosis);
+const char *diagnose_compile_advice(struct diagnosis *diagnosis);
 /* Returns the idle time before launches and during their latency, in parts shorter than
  * LIMIT_LONG_GAP_NS, and the number of gaps in `gaps`. */
 uint64_t diagnose_short_launch_gaps(const struct diagnosis *diagnosis, uint64_t *gaps);

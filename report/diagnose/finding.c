@@ -232,6 +232,15 @@ static bool has_foreach_optimizer(const struct diagnosis *diagnosis)
 	return has_optimizer ? in_optimizer : anywhere;
 }
 
+/* Returns true for the ranges that PyTorch makes around calls of compiled functions. */
+static bool is_compiled(const struct diagnosis *diagnosis, uint32_t text)
+{
+	const struct string_view name = string_table_get(diagnosis->process->texts, text);
+
+	return category_matches("Torch-Compiled Region*", name.bytes, name.length) ||
+	       category_matches("CompiledFunction*", name.bytes, name.length);
+}
+
 static struct program_traits traits_of_tree(const struct diagnosis *diagnosis)
 {
 	const struct tree *tree = diagnosis->profile->tree;
@@ -239,7 +248,8 @@ static struct program_traits traits_of_tree(const struct diagnosis *diagnosis)
 				hip = process_meta(diagnosis->process, "source.roctracer");
 	struct program_traits traits = { .has_python_stacks = stacks.known && stacks.length >= 2 &&
 							      !memcmp(stacks.bytes, "on", 2),
-		.is_hip = hip.known };
+		.is_hip = hip.known,
+		.launches_graphs = diagnosis->profile->counts.graph_launches > 0 };
 
 	for (uint32_t id = 1; id < tree->count; id++) {
 		const enum node_kind kind = tree->nodes[id].kind;
@@ -247,6 +257,7 @@ static struct program_traits traits_of_tree(const struct diagnosis *diagnosis)
 		traits.uses_pytorch |= kind == NODE_OP || kind == NODE_MODULE;
 		traits.trains |= kind == NODE_OPTIMIZER || kind == NODE_BACKWARD;
 		traits.has_ranges |= kind == NODE_RANGE;
+		traits.compiles |= is_compiled(diagnosis, tree->nodes[id].name);
 	}
 	traits.has_foreach_optimizer = traits.trains && has_foreach_optimizer(diagnosis);
 	return traits;
@@ -258,4 +269,33 @@ struct program_traits diagnose_traits(struct diagnosis *diagnosis)
 		diagnosis->traits = traits_of_tree(diagnosis);
 	diagnosis->has_traits = true;
 	return diagnosis->traits;
+}
+
+/* Thousandths of all launches: with fewer outside of CUDA graphs, gaps are those between graphs. */
+#define OUTSIDE_GRAPHS_MIN 100u
+
+const char *diagnose_graphs_advice(struct diagnosis *diagnosis)
+{
+	const uint64_t alone = diagnosis->facts.own_launches,
+		       graphs = diagnosis->profile->counts.graph_launches;
+	char *text = next_text_buffer(diagnosis);
+
+	if (!graphs)
+		return "CUDA graphs";
+	if (diagnose_is_share(alone, alone + graphs, OUTSIDE_GRAPHS_MIN))
+		finding_set_text(text, sizeof diagnosis->text_buffers[0],
+			"CUDA graphs also for the %s that %s still launched one by one",
+			diagnose_plural(diagnosis, alone, "kernel"), alone == 1 ? "is" : "are");
+	else
+		finding_set_text(text, sizeof diagnosis->text_buffers[0],
+			"fewer, larger CUDA graphs (now %s)",
+			diagnose_plural(diagnosis, graphs, "launch"));
+	return text;
+}
+
+const char *diagnose_compile_advice(struct diagnosis *diagnosis)
+{
+	return diagnose_traits(diagnosis).compiles
+		       ? "torch.compile for what runs outside of compiled functions"
+		       : "torch.compile";
 }

@@ -274,10 +274,13 @@ void diagnose_tiny_calls(struct diagnosis *diagnosis, struct finding *finding)
 				: "an upper bound: the time of these kernels, whose work fused "
 				  "kernels still have to do");
 	SET_TEXT(finding->next,
-		"Fuse them (torch.compile%s, one batched call instead of many small ones), or "
-		"launch them together as a CUDA graph.",
+		"Fuse them (%s%s, one batched call instead of many small ones), or %s.",
+		diagnose_compile_advice(diagnosis),
 		diagnose_traits(diagnosis).has_foreach_optimizer ? ""
-								 : ", foreach or fused optimizers");
+								 : ", foreach or fused optimizers",
+		diagnose_traits(diagnosis).launches_graphs
+			? "capture them in the program's CUDA graphs, too"
+			: "launch them together as a CUDA graph");
 	SET_TEXT(finding->view, "kernels -s calls --top 20");
 	finding_set_impact(finding, impact == saved && node ? node : occurrences_top_node(tiny),
 		tiny->count, impact);
@@ -405,8 +408,9 @@ static void advise_on_grids(
 	else if (diagnose_traits(diagnosis).uses_pytorch)
 		SET_TEXT(finding->next,
 			"Increase parallelism: a larger batch, several such operators in one "
-			"(torch.compile, foreach or batched variants), or another stream running "
-			"concurrently.");
+			"(%s, foreach or batched variants), or another stream running "
+			"concurrently.",
+			diagnose_compile_advice(diagnosis));
 	else
 		SET_TEXT(finding->next,
 			"Launch at least %u blocks, one for each multiprocessor: fewer elements "

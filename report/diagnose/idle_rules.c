@@ -213,10 +213,11 @@ static void advise_on_launches(struct diagnosis *diagnosis, struct finding *find
 {
 	const struct program_traits traits = diagnose_traits(diagnosis);
 
-	SET_TEXT(finding->next,
-		"Give the GPU more work per launch: CUDA graphs%s%s, a larger batch.%s",
-		traits.uses_pytorch ? " or torch.compile(mode=\"reduce-overhead\")"
-				    : ", fused kernels",
+	SET_TEXT(finding->next, "Give the GPU more work per launch: %s%s%s, a larger batch.%s",
+		diagnose_graphs_advice(diagnosis),
+		!traits.uses_pytorch      ? ", fused kernels"
+		: !traits.launches_graphs ? " or torch.compile(mode=\"reduce-overhead\")"
+					  : "",
 		traits.trains && traits.uses_pytorch && !traits.has_foreach_optimizer
 			? ", fused or foreach optimizers"
 			: "",

@@ -289,6 +289,39 @@ static struct trace_builder *crumbs(void)
 	return regular(200, 8 * US, 2 * US, 5);
 }
 
+/* `count` launches one each 40 us, of which every `alone`-th is of one kernel of 2 us, and the
+ * others of a graph of one kernel. */
+static struct trace_builder *with_graphs(unsigned count, unsigned alone)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < count; i++) {
+		const uint64_t at = (i + 1) * 40 * US;
+
+		if (i % alone == 0) {
+			kernel(&program, names[i % 5], at, at + 1000, 2 * US);
+			continue;
+		}
+		build_graph_launch(program.builder, 1, at, ++program.correlation, 5);
+		build_kernel(program.builder, 9, at + 20 * US, program.correlation, "k_graph",
+			at + 1000, at + 11 * US)
+			->gpu.graph_node = 7;
+	}
+	build_pop(program.builder, 1, (count + 1) * 40 * US);
+	return program_end(&program, (count + 2) * 40 * US);
+}
+
+static struct trace_builder *half_in_graphs(void)
+{
+	return with_graphs(120, 2);
+}
+
+static struct trace_builder *all_in_graphs(void)
+{
+	return with_graphs(60, 30);
+}
+
 /* As many kernels again have no launch in the trace. */
 static struct trace_builder *crumbs_of_unknown_launch(void)
 {
@@ -1479,7 +1512,8 @@ static const struct rule_case {
 	{ overlapped, "exposed-communication", "clear", "" },
 	{ with_a_pause, "exposed-communication", "finding", "make the last bucket smaller" },
 	{ with_a_pause, "exposed-communication", "finding",
-		"; most exposed: 10 messages of 4.00 MB each: 70.00 us to 70.00 us (57.14 GB/s)" },
+		"; most exposed: 10 messages of 4.00 MB each: 70.00 us to 70.00 us (algorithm "
+		"bandwidth 57.14 GB/s, bus bandwidth 100.00 GB/s)" },
 	{ back_to_back, "exposed-communication", "finding",
 		"begin when the collective before them ends, so buckets of other sizes" },
 	{ back_to_back, "exposed-communication", "finding",
@@ -1524,6 +1558,13 @@ static const struct rule_case {
 	{ asking_at_first, "attribute-queries", "clear", "" },
 	{ waiting, "synchronisation", "finding", "cudaStreamSynchronize" },
 	{ waiting, "synchronisation", "finding", ".item()" },
+	{ half_in_graphs, "launch-bound", "finding",
+		"per launch: CUDA graphs also for the 60 kernels that are still launched one by "
+		"one, fused kernels, a larger batch." },
+	{ half_in_graphs, "tiny-calls", "finding",
+		"or capture them in the program's CUDA graphs, too." },
+	{ all_in_graphs, "launch-bound", "finding",
+		"per launch: fewer, larger CUDA graphs (now 58 launches), fused kernels" },
 	{ one_refill, "launch-bound", "finding", "so CUDA graphs would gain little" },
 	{ one_refill, "launch-bound", "finding",
 		"cudaDeviceSynchronize that returns at 915.00 us" },
