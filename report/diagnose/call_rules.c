@@ -240,9 +240,8 @@ void diagnose_steady_allocation(struct diagnosis *diagnosis, struct finding *fin
 	else if (!calls_while_steady(diagnosis, finding))
 		return;
 	SET_TEXT(finding->next, "Allocate once and reuse: %s.",
-		diagnose_traits(diagnosis).uses_pytorch
-			? "no torch.cuda.empty_cache() in the loop, the same shapes in each step, "
-			  "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation"
+		diagnose_traits(diagnosis).uses_pytorch ? "no torch.cuda.empty_cache() in the "
+							  "loop, and the same shapes in each step"
 		: diagnose_traits(diagnosis).is_hip ? "buffers of the largest size, or a memory "
 						      "pool (hipMallocAsync)"
 						    : "buffers of the largest size, or a memory "

@@ -230,15 +230,21 @@ static void set_refused(
 /* Steps of which fewer do not show whether sizes change from one to the next. */
 #define STEPS_TO_COMPARE 3u
 
-/* Advises on sizes that change only where the reserved memory grew, or steps can be compared. */
+/* Advises on sizes that change only where the reserved memory grew, or steps can be compared.
+ * Without segments there is no advice but to record them. */
 static void advise_on_unused(
 	struct diagnosis *diagnosis, struct finding *finding, const struct memory_waste *waste)
 {
 	const struct steps *steps = diagnosis->process->steps;
-	const bool may_change = (waste && waste->late_reserved > waste->early_reserved) ||
-				(steps && steps_usual(steps) >= STEPS_TO_COMPARE);
+	const bool may_change = waste && (waste->late_reserved > waste->early_reserved ||
+						 (steps && steps_usual(steps) >= STEPS_TO_COMPARE));
 
-	if (may_change)
+	if (!waste)
+		SET_TEXT(finding->next,
+			"Record the segments to see why: LD_PRELOAD=libpperf.so, or a memory "
+			"snapshot of PyTorch (torch.cuda.memory._record_memory_history() and "
+			"_dump_snapshot()). pperf-report memory --map shows both.");
+	else if (may_change)
 		SET_TEXT(finding->next,
 			"Sizes that change from step to step fragment the cache: "
 			"PYTORCH_ALLOC_CONF=expandable_segments:True, pad to a few sizes, allocate "
@@ -264,8 +270,11 @@ static void check_unused(
 	if (!unused)
 		return;
 	finding_set_found(finding, CONFIDENCE_MEDIUM);
-	SET_TEXT(finding->reason,
-		"measured; cached blocks that later steps use again are part of it");
+	SET_TEXT(finding->reason, "%s",
+		waste ? "measured; cached blocks that later steps use again are part of it"
+		      : "measured; what it is in is not known, because the trace has no segments: "
+			"cached blocks that are used again, fragmentation, or the largest request "
+			"of before");
 	SET_TEXT(finding->sentence,
 		"PyTorch reserves %s more than tensors hold when they hold most: %s of what it "
 		"reserved.",
@@ -277,8 +286,9 @@ static void check_unused(
 	advise_on_unused(diagnosis, finding, waste);
 	SET_TEXT(finding->view, "memory");
 	set_bytes(finding, pool->peak_node, 1, unused, level->peak_ns);
-	if (device && device->memory_bytes &&
-		!diagnose_is_share(unused, device->memory_bytes, LIMIT_UNUSED_OF_GPU))
+	if (!waste ||
+		(device && device->memory_bytes &&
+			!diagnose_is_share(unused, device->memory_bytes, LIMIT_UNUSED_OF_GPU)))
 		finding->state = FINDING_NOTE;
 }
 

@@ -395,9 +395,19 @@ def the_same_idle_time_takes_one_place_of_the_first_screen(folder):
 def advice_that_is_followed_is_not_given(folder):
     launch = [row for row in rows_of(named("nccl_data")) if row["name"] == "launch-bound"][0]
     assert "CUDA graphs" in launch["next"] and "foreach" not in launch["next"], launch
-    # reserved memory is 2,629,828,608 B in all its events, and there is one step: no size is known to change
-    note = [row for row in rows_of(named("Qwen_Qwen1.5")) if row["name"] == "memory-fragmentation"][0]
-    assert "change from step to step" not in note["next"] and "Fewer than 3 steps" in note["next"], note
+
+
+@case
+def fragmentation_is_no_advice_without_segments(folder):
+    """Files of torch.profiler have what is reserved and in tensors, and not in which segments: nothing is known to be fragmented."""
+    notes = {}
+    for trace in traces():
+        for row in rows_of(trace):
+            if row["name"] == "memory-fragmentation" and row["kind"] in ("finding", "note"):
+                notes[trace.name] = row
+    for row in notes.values():
+        assert row["kind"] == "note" and "expandable_segments" not in row["next"] and "Record the segments" in row["next"] and "has no segments" in row["why"], row
+    assert any("Qwen" in name for name in notes), notes.keys()
 
 
 @case
