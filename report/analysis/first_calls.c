@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/first_calls.h"
 #include "report/analysis/activities.h"
+#include "report/analysis/slow_launches.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include <stdlib.h>
@@ -242,8 +243,11 @@ static void first_calls_read(struct process *process, struct first_calls *found)
 	const struct steps *steps = process->steps;
 	struct first_calls_pass pass = { .process = process };
 
-	if (steps && steps->count >= STEPS_COMPARED_MIN)
+	if (steps && steps->count >= STEPS_COMPARED_MIN) {
+		slow_launches_find(process, found);
+		make_spans(found);
 		return;
+	}
 	read_ranges(&pass);
 	read_launches(&pass, process);
 	keep_slow_calls_of_table(found, &pass.by_name, &pass.launches);

@@ -3,7 +3,8 @@
  * Finds first calls that take much longer than later ones: the first ranges of each name and of
  * each call path, and the first launch of each kernel. At a first call the driver loads kernels,
  * and libraries make handles, allocate and select algorithms. The calls after it are first calls,
- * too, as long as each takes so much longer: the second one may have other shapes.
+ * too, as long as each takes so much longer: the second one may have other shapes. Where there are
+ * steps to compare, only single launches that take so much longer are found (slow_launches.h).
  *
  * Memory: up to FIRST_CALLS_KEPT times 24 bytes for each name and each node of the call tree.
  */
@@ -20,8 +21,8 @@
 #define FIRST_CALL_LATER_MIN 2u
 /* Of so many calls of a name or a path the median is taken. */
 #define FIRST_CALLS_KEPT 32u
-/* With as many steps, slow first steps are found by comparing steps, and first calls are not read.
- */
+/* With as many steps, slow first steps are found by comparing steps, and of first calls only slow
+ * launches are read. */
 #define STEPS_COMPARED_MIN 3u
 
 struct first_call {
@@ -31,6 +32,7 @@ struct first_call {
 	uint32_t tid;
 	/* A launch of a kernel with too few later ones: they are the launches of all kernels. */
 	bool of_launches;
+	bool is_outlier; /* it is no first one */
 };
 
 /* When a thread was in slow first calls. */
@@ -46,7 +48,7 @@ struct first_calls {
 	size_t span_count;
 };
 
-/* Returns the slow first calls; none if there are STEPS_COMPARED_MIN steps or more. The first call
+/* Returns the slow first calls; with STEPS_COMPARED_MIN steps or more slow launches. The first call
  * for a process reads the trace once more. They belong to the process. */
 const struct first_calls *first_calls_of(struct process *process);
 

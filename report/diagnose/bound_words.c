@@ -594,6 +594,11 @@ static void say_what_bounds_the_rest(
 		diagnose_share(diagnosis, run_bound_ns(bound, most), rest_ns));
 }
 
+/* In place of that of BOUND_FIRST, where there are steps to compare. */
+#define SLOW_LAUNCHES_SENTENCE                                                          \
+	"The run is bound by single slow launches: for %s of the time the GPU is idle " \
+	"while the host is in launches that take much longer than the others"
+
 static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound,
 	const struct finding *own, struct finding *text)
 {
@@ -604,7 +609,10 @@ static void say_bound(struct diagnosis *diagnosis, const struct run_bound *bound
 				  ? host_activity_mpi_share(diagnosis)
 				  : NULL;
 
-	finding_set_text(text->sentence, sizeof text->sentence, sentences[bound->bound],
+	finding_set_text(text->sentence, sizeof text->sentence,
+		bound->bound == BOUND_FIRST && bound->steps >= STEPS_COMPARED_MIN
+			? SLOW_LAUNCHES_SENTENCE
+			: sentences[bound->bound],
 		diagnose_share(diagnosis, run_bound_ns(bound, shown), bound->whole_ns));
 	if (bound->bound == BOUND_HOST)
 		add_words(text, ", most of it in %s of %s or more (the longest %s)",

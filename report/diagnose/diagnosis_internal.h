@@ -401,6 +401,8 @@ void first_call_gap_add(
 /* Reports these, and kernels that the driver loaded at their first use, as cold start. Returns
  * false if there is too little of that. */
 bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding);
+/* Reports single slow launches of a run with steps, if the GPU is idle in them for long enough. */
+void diagnose_slow_launches(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about torch.compile (compile_rules.c). */
 void diagnose_compile_tax(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_compilation(struct diagnosis *diagnosis, struct finding *finding);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The part of the rule `cold-start` for processes without steps to compare: long gaps in first
- * calls, and kernels that the driver compiled or loaded at their first use.
+ * calls, and kernels that the driver compiled or loaded at their first use; and for those with
+ * steps of which none is slow: single launches that take much longer than the others.
  */
 #include "report/base/alloc.h"
 #include "report/diagnose/diagnosis_internal.h"
@@ -87,11 +88,12 @@ static void list_first_call(struct diagnosis *diagnosis, struct finding *finding
 	const size_t used = strlen(finding->evidence);
 
 	finding_set_text(finding->evidence + used, sizeof finding->evidence - used,
-		"%s%s%s: idle for %s in the call of %s at %s, %s %s (median of %s)",
+		"%s%s%s: idle for %s in the call of %s at %s%s, %s %s (median of %s)",
 		used ? "; " : "", call->of_launches ? "launch of " : "",
 		diagnose_name(diagnosis, call->name), diagnose_time(diagnosis, idle_ns),
 		diagnose_time(diagnosis, call->end_ns - call->begin_ns),
 		diagnose_time(diagnosis, call->begin_ns),
+		call->is_outlier ? " (not its first launch)" : "",
 		call->of_launches ? "other launches" : "later",
 		diagnose_time(diagnosis, call->later_median_ns),
 		diagnose_count(diagnosis, call->later));
@@ -150,22 +152,31 @@ static void report_first_calls(
 	}
 }
 
+/* Sets the cost and the place of idle time in first calls. Returns false if it is too little. */
+static bool set_idle_in_first_calls(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct diagnose_facts *facts = &diagnosis->facts;
+	const struct occurrences *gaps = &facts->first.gaps;
+
+	if (!finding_set_class(
+		    diagnosis, finding, BOUND_FIRST, facts->cause_ns[GAP_FIRST], LIMIT_LITTLE))
+		return false;
+	finding->upper_bound = false;
+	finding->count = facts->cause_gaps[GAP_FIRST];
+	finding_set_class_place_of(diagnosis, finding, BOUND_FIRST, gaps);
+	occurrences_set_example(gaps, finding);
+	return true;
+}
+
 /* Reports idle time in first calls, or else the time for which the driver compiled or loaded
  * kernels. Returns false if there is too little of that. */
 static bool set_first_call_cost(
 	struct diagnosis *diagnosis, struct finding *finding, const struct first_use *use)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	const struct occurrences *gaps = &facts->first.gaps;
 
-	if (finding_set_class(
-		    diagnosis, finding, BOUND_FIRST, facts->cause_ns[GAP_FIRST], LIMIT_LITTLE)) {
-		finding->upper_bound = false;
-		finding->count = facts->cause_gaps[GAP_FIRST];
-		finding_set_class_place_of(diagnosis, finding, BOUND_FIRST, gaps);
-		occurrences_set_example(gaps, finding);
+	if (set_idle_in_first_calls(diagnosis, finding))
 		return true;
-	}
 	if (!diagnose_is_share(use->ns, facts->run_ns, LIMIT_WORTH))
 		return false;
 	finding->impact_ns = use->ns;
@@ -190,4 +201,25 @@ bool diagnose_first_calls(struct diagnosis *diagnosis, struct finding *finding)
 		"first calls: set CUDA_MODULE_LOADING=EAGER, keep compiler caches.");
 	SET_TEXT(finding->view, "idle");
 	return true;
+}
+
+void diagnose_slow_launches(struct diagnosis *diagnosis, struct finding *finding)
+{
+	if (!diagnosis->facts.first.gaps.count || !set_idle_in_first_calls(diagnosis, finding))
+		return;
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
+	SET_TEXT(finding->sentence,
+		"Single launches take much longer than the others: the GPU is idle for %s while "
+		"the host is in them.",
+		diagnose_time(diagnosis, finding->impact_ns));
+	list_first_calls(diagnosis, finding);
+	SET_TEXT(finding->reason,
+		"each launch is compared with the median of all; that they do not recur is seen "
+		"in the steps, why they are slow is not in the trace");
+	SET_TEXT(finding->next,
+		"These launches do not recur, so they are no way to make each step faster. The "
+		"first launch of a kernel loads it: run each kernel once before, or set "
+		"CUDA_MODULE_LOADING=EAGER. For other launches look at what else the machine did "
+		"at that time.");
+	SET_TEXT(finding->view, "idle");
 }

@@ -67,8 +67,10 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 	}
 	cold = find_cold_steps(steps);
 	overlap = steps_overlap(steps);
-	if (!cold.warm_up || !cold.extra_ns)
+	if (!cold.warm_up || !cold.extra_ns) {
+		diagnose_slow_launches(diagnosis, finding);
 		return;
+	}
 	finding_set_found(finding, cold.usual >= 3 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
 	SET_TEXT(finding->reason, "compared with %zu steady-state steps%s; steps found by %s",
 		cold.usual, overlap ? " of the same thread" : "",

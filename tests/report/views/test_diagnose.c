@@ -1402,6 +1402,48 @@ static struct trace_builder *slow_first_launch(void)
 	return program_end(&program, at + 9 * MS);
 }
 
+/* Ten steps of 1 ms with ten kernels of 20 us; in every `period`-th from step 5 on, one launch takes
+ * 4 ms, for which the GPU is idle. Its kernel is `name`. */
+static struct trace_builder *with_slow_launches(const char *name, unsigned period)
+{
+	struct program program = program_new();
+	uint64_t at = 1000;
+
+	for (unsigned step = 0; step < 10; step++) {
+		const bool slow = step >= 5 && (step - 5) % period == 0;
+		char text[32];
+
+		snprintf(text, sizeof text, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, at, text);
+		for (unsigned i = 0; i < 10; i++) {
+			const uint64_t length = slow && i == 5 ? 4 * MS : 5;
+
+			launch(&program, slow && i == 5 ? name : names[i % 5], at + 1000 + length,
+				at + 2000 + length, 20 * US)
+				->call.duration = length;
+			at += 30 * US + length;
+		}
+		build_pop(program.builder, 1, at);
+		at += 1000;
+	}
+	return program_end(&program, at + MS);
+}
+
+static struct trace_builder *an_outlier_launch(void)
+{
+	return with_slow_launches("k_a", 5);
+}
+
+static struct trace_builder *a_late_first_launch(void)
+{
+	return with_slow_launches("k_once", 5);
+}
+
+static struct trace_builder *launches_that_are_slow_again_and_again(void)
+{
+	return with_slow_launches("k_a", 1);
+}
+
 static struct trace_builder *slow_calls(void)
 {
 	return calls_of_an_operator(4 * MS);
@@ -1706,6 +1748,15 @@ static const struct rule_case {
 	{ slow_first_launch, "cold-start", "finding",
 		"launch of k_once: idle for 8.00 ms in the call of 8.00 ms at 100.00 us, other "
 		"launches 5 ns (median of 21)" },
+	{ an_outlier_launch, "first calls", "verdict", "bound by single slow launches" },
+	{ an_outlier_launch, "cold-start", "finding",
+		"launch of k_a: idle for 4.00 ms in the call of 4.00 ms at 1.66 ms (not its first "
+		"launch), other launches 5 ns (median of 99)" },
+	{ an_outlier_launch, "launch-bound", "clear", ",1000495," },
+	{ a_late_first_launch, "first calls", "verdict", "" },
+	{ a_late_first_launch, "cold-start", "finding", "at 1.66 ms, other launches 5 ns" },
+	{ launches_that_are_slow_again_and_again, "cold-start", "clear", "" },
+	{ launches_that_are_slow_again_and_again, "host", "verdict", "" },
 	{ slow_calls, "cold-start", "not checked", "no steps were found" },
 	{ only_ranges, "launch-bound", "not checked", "GPU work with timestamps" },
 };
