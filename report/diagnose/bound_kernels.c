@@ -8,6 +8,7 @@
 #include "report/base/alloc.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
+#include "report/trace/op_inputs.h"
 #include "report/views/views.h"
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +68,69 @@ static unsigned largest_kernels(
 	return count;
 }
 
-/* Adds how near operators come to the GPU's limit, from the rows of the view `roofline`. */
-static void add_limits(
-	const struct diagnosis *diagnosis, struct named_kernel *kernels, unsigned count)
+/* GPU time of operators whose elements are known, and of those with 16 bits or fewer. Without any:
+ * of the named kernels, those whose names say so. */
+struct precision {
+	uint64_t known_ns, low_ns;      /* low: 16 bits or fewer */
+	uint64_t kernels_ns, narrow_ns; /* of named kernels; narrow: 8 bits or fewer */
+};
+
+static void add_precision(struct precision *precision, const struct row *row)
+{
+	const struct string_view type = computed_row_text(row, "element_type");
+	const enum element_type element = element_find(type.bytes, type.length);
+	const uint64_t ns = computed_row_number(row, "gpu_total_ns");
+
+	if (element == ELEMENT_UNKNOWN)
+		return;
+	precision->known_ns += ns;
+	precision->low_ns += element_bytes(element) <= 2 ? ns : 0;
+}
+
+static bool has_any(struct string_view name, const char *const *words)
+{
+	for (; *words; words++)
+		if (memmem(name.bytes, name.length, *words, strlen(*words)))
+			return true;
+	return false;
+}
+
+/* Adds what the names of kernels say of their elements. */
+static void add_names(const struct diagnosis *diagnosis, const struct named_kernel *kernels,
+	unsigned count, struct precision *precision)
+{
+	static const char *const narrow[] = { "fp8", "fp4", "int8", "int4", "e4m3", "e5m2", NULL },
+				 *const low[] = { "bf16", "fp16", "f16", "half", NULL };
+	const bool by_name = !precision->known_ns;
+
+	for (unsigned k = 0; k < count; k++) {
+		const struct string_view name = string_table_get(
+			diagnosis->process->texts, kernels[k].name);
+		const bool is_narrow = has_any(name, narrow);
+
+		precision->kernels_ns += kernels[k].ns;
+		precision->narrow_ns += is_narrow ? kernels[k].ns : 0;
+		if (!by_name)
+			continue;
+		precision->known_ns += kernels[k].ns;
+		precision->low_ns += is_narrow || has_any(name, low) ? kernels[k].ns : 0;
+	}
+}
+
+/* Returns the advice on a lower precision than most products have. */
+static const char *precision_advice(const struct precision *precision)
+{
+	if (run_bound_is_percent(precision->narrow_ns, precision->kernels_ns, 50))
+		return "";
+	return run_bound_is_percent(precision->low_ns, precision->known_ns, 50)
+		       ? "a lower precision (fp8, quantised weights), "
+		       : "a lower precision (bf16, fp8, quantised weights), ";
+}
+
+/* Adds how near operators come to the GPU's limit, and the precision of operators, from the rows of
+ * the view `roofline`. */
+static void add_limits(const struct diagnosis *diagnosis, struct named_kernel *kernels,
+	unsigned count, struct precision *precision)
 {
 	const struct options options = diagnose_row_options(
 		diagnosis->options, "roofline", UINT32_MAX);
@@ -84,6 +145,7 @@ static void add_limits(
 
 		if (!computed_row_is(row, "kind", "op") || !computed_row_text(row, "roof").length)
 			continue;
+		add_precision(precision, row);
 		for (unsigned k = 0; k < count; k++) {
 			const struct string_view own = string_table_get(
 				diagnosis->process->texts, kernels[k].name);
@@ -142,7 +204,8 @@ static void add_category(struct work_kind *kind, struct string_view name, uint64
 
 /* Sets what to do by what most GPU time consists of: products, which compute much for each byte, or
  * work that passes over memory once for each operation. */
-static void advise_by_category(struct diagnosis *diagnosis, struct finding *text)
+static void advise_by_category(
+	struct diagnosis *diagnosis, const struct precision *precision, struct finding *text)
 {
 	struct work_kind products = { { "GEMM", "convolution", "attention" }, 0 }, passes = {
 		{ "elementwise", "copy", "norm", "activation", "softmax", "reduction", "dropout" },
@@ -171,20 +234,21 @@ static void advise_by_category(struct diagnosis *diagnosis, struct finding *text
 	else if (run_bound_is_percent(products.ns, whole, ACTION_MIN_PERCENT))
 		SET_TEXT(text->next,
 			"Make matrix products, convolutions and attention (%s of all GPU time) "
-			"cheaper: a lower precision (bf16, fp8, quantised weights), a larger "
-			"batch, other tiles or another library. ",
-			diagnose_share(diagnosis, products.ns, whole));
+			"cheaper: %sa larger batch, other tiles or another library. ",
+			diagnose_share(diagnosis, products.ns, whole), precision_advice(precision));
 }
 
 void bound_kernels_advise(struct diagnosis *diagnosis, struct finding *text)
 {
 	struct named_kernel kernels[KERNELS_NAMED];
 	const unsigned count = largest_kernels(diagnosis, kernels);
+	struct precision precision = { 0 };
 
 	if (!count)
 		return;
-	add_limits(diagnosis, kernels, count);
-	advise_by_category(diagnosis, text);
+	add_limits(diagnosis, kernels, count, &precision);
+	add_names(diagnosis, kernels, count, &precision);
+	advise_by_category(diagnosis, &precision, text);
 	strncat(text->next, "The largest kernels, by share of all GPU time: ",
 		sizeof text->next - strlen(text->next) - 1);
 	for (unsigned k = 0; k < count; k++)

@@ -710,8 +710,14 @@ void run_bound_explain(struct diagnosis *diagnosis, const struct run_bound *boun
 
 	SET_TEXT(text->view, "%s", views[bound->bound]);
 	if (bound->bound == BOUND_UNJUDGED) {
-		SET_TEXT(text->sentence, "There is too little GPU work in the trace to say what "
-					 "bounds the run.");
+		const uint64_t captured = diagnosis->profile->counts.captured;
+
+		SET_TEXT(text->sentence,
+			"There is too little GPU work in the trace to say what "
+			"bounds the run%s%s%s.",
+			captured ? ": " : "",
+			captured ? diagnose_plural(diagnosis, captured, "call") : "",
+			captured ? " were captured in a CUDA graph, and ran nothing yet" : "");
 		SET_TEXT(text->reason, "%s; at least %u are needed",
 			diagnose_plural(diagnosis, bound->operations, "GPU operation"),
 			BOUND_OPERATIONS_MIN);

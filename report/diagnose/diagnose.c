@@ -520,7 +520,8 @@ static void note_path_waits(
 			PATH_TIME_NAME);
 }
 
-/* Sets what a class costs that the verdict lists, and whose rule found nothing. */
+/* Sets what a class costs that the verdict lists, and whose rule found nothing. Where there is too
+ * little GPU work for a verdict, a class that would have been the verdict is not small. */
 static void note_small_classes(struct diagnosis *diagnosis, struct finding *findings)
 {
 	const struct run_bound *bound = diagnose_bound(diagnosis);
@@ -531,6 +532,9 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 		const struct finding *other = finding_of_class(findings, partner);
 
 		if (!finding || finding->state != FINDING_CLEAR ||
+			(bound->bound == BOUND_UNJUDGED &&
+				run_bound_is_percent(run_bound_ns(bound, class), bound->whole_ns,
+					BOUND_SHARE_MIN)) ||
 			(other && (other->state != FINDING_CLEAR ||
 					  bound->ns[partner] > bound->ns[class])))
 			continue;

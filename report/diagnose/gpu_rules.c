@@ -193,6 +193,12 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 		finding_set_impact(finding, sums[most].node, sums[most].calls, sums[most].self_ns);
 		finding->whole_ns = whole;
 		finding->whole_name = "the self time of all threads";
+		/* Threads work at the same time: no run gets shorter by more than it takes. */
+		if (whole > diagnosis->facts.run_ns) {
+			finding->impact_ns = min_u64(finding->impact_ns, diagnosis->facts.run_ns);
+			finding->whole_ns = diagnosis->facts.run_ns;
+			finding->whole_name = "the run";
+		}
 	}
 	free(sums);
 }

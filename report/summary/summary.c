@@ -310,6 +310,15 @@ static void put_cpu_verdict(
 	paragraph_print(&paragraph, "");
 }
 
+/* Prints where the host's time went, where there is too little GPU work for a verdict. */
+static void put_host_time(const struct process *process, const struct style *style)
+{
+	struct paragraph paragraph = { .style = style };
+
+	headline_add(&paragraph, process, HEADLINE_CPU, false);
+	paragraph_print(&paragraph, "cpu time");
+}
+
 /* What the first screen keeps of the verdict. */
 struct verdict {
 	bool has_classes;             /* the time of the GPU is divided into classes */
@@ -385,6 +394,8 @@ static struct verdict put_diagnosis(const struct report *report, const struct st
 			put_bound(style, &rows.rows[i]);
 			verdict.has_classes = computed_row_text(&rows.rows[i], "evidence").length >
 					      0;
+			if (verdict_is_unjudged(&rows.rows[i]))
+				put_host_time(only.all, style);
 			if (verdict.has_classes)
 				text_add(&verdict.command.built, "%s",
 					computed_row_text(&rows.rows[i], "command").bytes);

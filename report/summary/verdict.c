@@ -60,6 +60,18 @@ static void add_bound(struct run_verdict *verdict, const struct row *row)
 	verdict->sentences[VERDICT_NEXT] = copy_row_text(row, "next");
 	verdict->confidence = copy_row_text(row, "confidence");
 	verdict->command = copy_row_text(row, "command");
+	if (verdict_is_unjudged(row)) {
+		free(verdict->sentences[VERDICT_EVIDENCE]);
+		add_headline(verdict, VERDICT_EVIDENCE, HEADLINE_CPU);
+	}
+}
+
+bool verdict_is_unjudged(const struct row *row)
+{
+	const struct string_view name = row_name(row);
+
+	return name.length == strlen(bound_name(BOUND_UNJUDGED)) &&
+	       !memcmp(name.bytes, bound_name(BOUND_UNJUDGED), name.length);
 }
 
 /* Returns the row of the finding of a rule; NULL: it found nothing. */

@@ -64,6 +64,10 @@ void run_verdict_free(struct run_verdict *verdict); /* NULL is allowed */
 const struct row *verdict_add_compilation(
 	struct paragraph *paragraph, const struct process *process, const struct rows *rows);
 
+/* Returns true for a row of the kind `verdict` that says that there is too little GPU work: then
+ * the sentence about where the CPU time went is the evidence. */
+bool verdict_is_unjudged(const struct row *row);
+
 /* Writes the verdict as an object. */
 void run_verdict_write_json(struct json_writer *json, const struct run_verdict *verdict);
 

@@ -411,6 +411,39 @@ def fragmentation_is_no_advice_without_segments(folder):
 
 
 @case
+def a_precision_that_products_have_is_not_advised(folder):
+    # the operands of the products are c10::BFloat16
+    compiled = [row for row in rows_of(named("torch_compile_triton")) if row["kind"] == "verdict"][0]
+    assert "a lower precision (fp8, quantised weights)" in compiled["next"], compiled
+    # _matmul_ogs_NNT_bf16xbf16xmxfp4 has 65.6 % of all GPU time: its weights are quantised
+    decode = [row for row in rows_of(named("graph_execution")) if row["kind"] == "verdict"][0]
+    assert "precision" not in decode["next"] and "a larger batch" in decode["next"], decode
+
+
+@case
+def too_little_gpu_work_is_judged_by_no_class(folder):
+    """Where there is no verdict, no class that would be the verdict is below a threshold, and the first screen says where the host's time went."""
+    seen = 0
+    for trace in traces():
+        rows = rows_of(trace)
+        if "unjudged" not in [row["name"] for row in rows if row["kind"] == "verdict"]:
+            continue
+        seen += 1
+        assert all(row.get("impact_share") is None or row["impact_share"] < 0.3 for row in rows if row["kind"] == "clear"), rows
+        assert "\ncpu time  " in report(trace, "--width", "300"), trace
+    assert seen >= 2, seen
+    captured = [row for row in rows_of(named("bs_32_rank0")) if row["kind"] == "verdict"][0]
+    assert "544 calls were captured in a CUDA graph" in captured["finding"], captured
+
+
+@case
+def ranges_of_several_threads_cost_no_more_than_the_run(folder):
+    # two threads are in gloo:all_reduce for 2.14 s together, of a run of 1.28 s
+    row = [row for row in rows_of(named("rank-34")) if row["name"] == "dominant-event"][0]
+    assert row["impact_share"] <= 1 and row["impact_of"] == "the run" and row["impact_ns"] < 1_290_000_000, row
+
+
+@case
 def an_unknown_verdict_says_what_it_excludes_and_what_to_record(folder):
     rows = {row["name"]: row for row in rows_of(named("negative_queue_length")) if row["kind"] != "class"}
     verdict = rows["unknown"]
