@@ -54,6 +54,9 @@ const struct diagnose_rule diagnose_rules[] = {
 		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_blocking_calls },
 	{ "pageable-copies", "copies from and to pageable host memory",
 		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME, diagnose_pageable_copies },
+	{ "exposed-copies", "copies while no kernel runs",
+		NEED_TIMES | CHECK_STEPS_TOO | COSTS_GPU_TIME | SHORTENS_GPU_WORK,
+		diagnose_exposed_copies },
 	{ "steady-allocation", "driver allocations or frees in steady state", NEED_CALLS,
 		diagnose_steady_allocation },
 	{ "compile-tax", "overhead of each call of a compiled function", NEED_RANGES,
@@ -493,10 +496,10 @@ static const struct class_rule {
 	void (*check)(struct diagnosis *diagnosis, struct finding *finding);
 } class_rules[] = { { BOUND_LAUNCH, diagnose_launch_bound }, { BOUND_HOST, diagnose_host_bound },
 	{ BOUND_COMMUNICATION, diagnose_exposed_communication },
-	{ BOUND_DATA, diagnose_data_loading }, { BOUND_COMPILATION, diagnose_compilation },
-	{ BOUND_FIRST, diagnose_cold_start }, { BOUND_ALLOCATION, diagnose_steady_allocation },
-	{ BOUND_SYNC, diagnose_synchronisation }, { BOUND_EVENT, diagnose_event_wait },
-	{ BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
+	{ BOUND_COPIES, diagnose_exposed_copies }, { BOUND_DATA, diagnose_data_loading },
+	{ BOUND_COMPILATION, diagnose_compilation }, { BOUND_FIRST, diagnose_cold_start },
+	{ BOUND_ALLOCATION, diagnose_steady_allocation }, { BOUND_SYNC, diagnose_synchronisation },
+	{ BOUND_EVENT, diagnose_event_wait }, { BOUND_UNEXPLAINED, diagnose_unexplained_wait } };
 
 static struct finding *finding_of_class(struct finding *findings, enum bound class)
 {
@@ -531,7 +534,7 @@ static void note_small_classes(struct diagnosis *diagnosis, struct finding *find
 		const enum bound partner = run_bound_partner(class);
 		const struct finding *other = finding_of_class(findings, partner);
 
-		if (!finding || finding->state != FINDING_CLEAR ||
+		if (!finding || finding->state != FINDING_CLEAR || *finding->same_idle_as ||
 			(bound->bound == BOUND_UNJUDGED &&
 				run_bound_is_percent(run_bound_ns(bound, class), bound->whole_ns,
 					BOUND_SHARE_MIN)) ||

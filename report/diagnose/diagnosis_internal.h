@@ -152,6 +152,7 @@ struct diagnose_facts {
 	uint64_t *gemm_copies; /* begins of those of before_gemm */
 	size_t gemm_copy_count, gemm_copy_room;
 	struct occurrences pageable_to_host; /* those of pageable that copy to the host */
+	struct occurrences device_copies;    /* copies within a GPU */
 	/* waits: of the whole trace, not only of its steady part */
 	struct call_occurrences allocations, queries, waits;
 	struct query_call *query_calls; /* those of `queries` */
@@ -339,6 +340,7 @@ void diagnose_forward_backward(struct diagnosis *diagnosis, struct finding *find
 void diagnose_tensor_cores(struct diagnosis *diagnosis, struct finding *finding);
 /* Rules about communication between GPUs (communication_rules.c). */
 void diagnose_exposed_communication(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_exposed_copies(struct diagnosis *diagnosis, struct finding *finding);
 void diagnose_collective_waits(struct diagnosis *diagnosis, struct finding *finding);
 /* Returns what most of the time in event_gaps waits for. */
 enum gap_event diagnose_event(const struct diagnosis *diagnosis);

@@ -254,6 +254,9 @@ static void facts_add_copy(struct facts_pass *pass, const struct activity *copy)
 		   to_device = copy->copy_kind == TRACE_COPY_HTOD;
 	const uint32_t kind = to_host ? copy->target_kind : copy->source_kind;
 
+	if (copy->copy_kind == TRACE_COPY_DTOD)
+		occurrences_add(&facts->device_copies, copy->owner, copy->name, copy->begin_ns,
+			copy->duration_ns);
 	if (!to_host && !to_device)
 		return;
 	facts->host_copies++;
@@ -556,7 +559,8 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 		&facts->queries.recorded, &facts->queries.reported, &facts->waits.recorded,
 		&facts->waits.reported, &facts->launch_short, &facts->launch_long,
 		&facts->launch_long_before_steps, &facts->sync_gaps, &facts->waiting_gaps,
-		&facts->event_gaps, &facts->first.gaps, &facts->pageable_to_host };
+		&facts->event_gaps, &facts->first.gaps, &facts->pageable_to_host,
+		&facts->device_copies };
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		free(all[i]->of_node);

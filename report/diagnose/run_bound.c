@@ -14,14 +14,18 @@
 
 _Static_assert(LIMIT_LONG_GAP_NS == STEP_IDLE_LONG_NS, "the findings and the verdict agree");
 
+/* The nodes that launched the operations of one class that run now, in the order of their begin. */
+struct running_nodes {
+	uint32_t *all;
+	size_t count, room;
+};
+
 struct bound_device {
 	uint32_t device;
 	uint64_t running[BOUND_COUNT]; /* operations of each class that run now */
 	uint64_t since_ns;             /* trace time up to which the device is accounted */
 	uint64_t first_ns, last_ns;    /* begin of the first operation, end of the last */
-	/* the nodes that launched the communication that runs now, in the order of its begin */
-	uint32_t *communicating;
-	size_t communicating_count, communicating_room;
+	struct running_nodes communicating, copying;
 	bool begun;
 };
 
@@ -43,6 +47,14 @@ const char *bound_name(enum bound bound)
 	};
 
 	return names[bound];
+}
+
+/* Returns NULL for classes whose nodes are not kept. */
+static struct running_nodes *nodes_of_class(struct bound_device *device, enum bound class)
+{
+	return class == BOUND_COMMUNICATION ? &device->communicating
+	       : class == BOUND_COPIES      ? &device->copying
+					    : NULL;
 }
 
 static enum bound class_of_work(const struct activity *work)
@@ -70,11 +82,11 @@ static void account(struct bound_pass *pass, struct bound_device *device, uint64
 
 	if (device->running[class]) {
 		const uint64_t ns = step_idle_counted(&pass->idle, device->since_ns, at_ns);
+		const struct running_nodes *nodes = nodes_of_class(device, class);
 
 		pass->result->ns[class] += ns;
-		if (class == BOUND_COMMUNICATION)
-			add_to_node(pass->result, class,
-				device->communicating[device->communicating_count - 1], ns);
+		if (nodes)
+			add_to_node(pass->result, class, nodes->all[nodes->count - 1], ns);
 	}
 	device->since_ns = max_u64(device->since_ns, at_ns);
 }
@@ -100,6 +112,7 @@ static void begin_work(
 	struct bound_device *device = device_slot(
 		pass->devices, &pass->device_count, sizeof *pass->devices, work->device);
 	const enum bound class = class_of_work(work);
+	struct running_nodes *nodes = nodes_of_class(device, class);
 
 	pass->clock_offset = (int64_t)(work->begin_ns - work->start_unix_ns);
 	at_ns += (uint64_t)pass->clock_offset;
@@ -110,36 +123,35 @@ static void begin_work(
 	account(pass, device, at_ns);
 	add_gpu_time(pass, work);
 	device->running[class]++;
-	if (class == BOUND_COMMUNICATION)
-		*ARRAY_ADD(device->communicating, device->communicating_room,
-			device->communicating_count) = work->owner;
+	if (nodes)
+		*ARRAY_ADD(nodes->all, nodes->room, nodes->count) = work->owner;
 	pass->result->operations += step_idle_counted(&pass->idle, at_ns, at_ns + 1);
 	*mark = (struct sweep_mark){ (uint32_t)(device - pass->devices), (uint32_t) class,
 		work->owner };
 }
 
-/* Removes one operation of the node from the communication that runs. */
-static void end_communication(struct bound_device *device, uint32_t owner)
+/* Removes one operation of the node. */
+static void end_of_node(struct running_nodes *nodes, uint32_t owner)
 {
 	size_t at = 0;
 
-	while (device->communicating[at] != owner)
+	while (nodes->all[at] != owner)
 		at++;
-	device->communicating_count--;
-	memmove(&device->communicating[at], &device->communicating[at + 1],
-		(device->communicating_count - at) * sizeof *device->communicating);
+	nodes->count--;
+	memmove(&nodes->all[at], &nodes->all[at + 1], (nodes->count - at) * sizeof *nodes->all);
 }
 
 static void end_work(void *context, const struct sweep_mark *mark, uint64_t at_ns)
 {
 	struct bound_pass *pass = context;
 	struct bound_device *device = &pass->devices[mark->device];
+	struct running_nodes *nodes = nodes_of_class(device, (enum bound)mark->first);
 
 	account(pass, device, at_ns + (uint64_t)pass->clock_offset);
 	device->last_ns = device->since_ns;
 	device->running[mark->first]--;
-	if (mark->first == BOUND_COMMUNICATION)
-		end_communication(device, mark->second);
+	if (nodes)
+		end_of_node(nodes, mark->second);
 }
 
 enum bound run_bound_class_of(enum gap_cause cause)
@@ -455,8 +467,10 @@ uint64_t run_bound_gain_max(const struct run_bound *bound, uint64_t whole_ns)
 
 static void bound_pass_free(struct bound_pass *pass)
 {
-	for (size_t i = 0; i < pass->device_count; i++)
-		free(pass->devices[i].communicating);
+	for (size_t i = 0; i < pass->device_count; i++) {
+		free(pass->devices[i].communicating.all);
+		free(pass->devices[i].copying.all);
+	}
 	free(pass);
 }
 

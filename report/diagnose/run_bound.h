@@ -91,9 +91,9 @@ struct run_bound {
 	/* Of BOUND_UNKNOWN: time in which it is not recorded whether the GPU was busy. The rest is
 	 * idle time without a known cause. */
 	uint64_t not_recorded_ns;
-	/* By class and node of the call tree: exposed communication by the node that launched it,
-	 * idle time by the node that caused it (step_idle.h). The host's part of launch-bound time
-	 * is in BOUND_LAUNCH, too. NULL: the class has none. */
+	/* By class and node of the call tree: exposed communication and copies by the node that
+	 * launched them, idle time by the node that caused it (step_idle.h). The host's part of
+	 * launch-bound time is in BOUND_LAUNCH, too. NULL: the class has none. */
 	uint64_t *node_ns[BOUND_CLASSES];
 	uint32_t nodes;
 	/* GPU time in the examined steps, and of that what was launched in no such step: work of

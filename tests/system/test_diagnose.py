@@ -72,7 +72,7 @@ def what_is_the_matter_is_found(folder):
 def every_finding_has_what_it_takes(folder):
     for trace in traces():
         rows = [row for row in rows_of(trace) if row["kind"] not in ("verdict", "class")]
-        assert len({row["name"] for row in rows}) == len(rows) == 38, trace
+        assert len({row["name"] for row in rows}) == len(rows) == 39, trace
         for row in rows:
             if row["kind"] == "not checked":
                 assert row["why"], (trace, row)
@@ -463,7 +463,8 @@ def words_are_those_of_the_views(folder):
     assert "After most of it (100 %) the next operation is launched in no range." in screen, screen
     assert "pageable-copies, saves a part of 284.70" in screen and "concerns" not in screen, screen
     control = report("diagnose", named("trace_diff~control"), "--width", "400")
-    assert "late launches 14.4 % (launch-bound 8.6 %, host-bound 2.9 %, launch latency 2.8 %, before the first operation or after the last 0.1 %)" in control and "other host time 57.6 %" in control, control
+    # by hand: one of 8,568 launches takes 1.14 ms, all others 0.04 ms or less; the GPU is idle for 0.68 ms in it
+    assert "late launches 14.3 % (launch-bound 8.5 %, host-bound 2.9 %, launch latency 2.8 %, before the first operation or after the last 0.1 %)" in control and "other host time 57.6 %" in control, control
     # its step begins with data loading, before the critical path begins
     resnet = report("diagnose", named("resnet50_num_workers_0"), "--width", "400")
     assert re.search(r"critical path: host [0-9.]+ % \([^)]*\), GPU work [0-9.]+ %[^;]* of 980\.06.ms", resnet), resnet

@@ -1444,6 +1444,43 @@ static struct trace_builder *launches_that_are_slow_again_and_again(void)
 	return with_slow_launches("k_a", 1);
 }
 
+/* Kernels of 50 us, with a copy of 20 us after each; `beside`: the next kernel runs meanwhile. */
+static struct trace_builder *with_copies(uint32_t kind, uint32_t memory, bool beside)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 20; i++) {
+		const uint64_t at = 100 * US + i * (beside ? 50u : 70u) * US;
+
+		kernel(&program, names[i % 5], 1000 + i * 1000, at, 50 * US);
+		copy(&program, kind, memory, 1500 + i * 1000, at + 50 * US, 20 * US);
+	}
+	kernel(&program, "k_a", 30 * US, 100 * US + 20 * (beside ? 50u : 70u) * US, 50 * US);
+	build_pop(program.builder, 1, 2 * MS);
+	return program_end(&program, 3 * MS);
+}
+
+static struct trace_builder *copies_within_the_gpu(void)
+{
+	return with_copies(TRACE_COPY_DTOD, TRACE_MEMORY_DEVICE, false);
+}
+
+static struct trace_builder *copies_of_pinned_memory(void)
+{
+	return with_copies(TRACE_COPY_HTOD, TRACE_MEMORY_PINNED, false);
+}
+
+static struct trace_builder *copies_of_pageable_memory(void)
+{
+	return with_copies(TRACE_COPY_HTOD, TRACE_MEMORY_PAGEABLE, false);
+}
+
+static struct trace_builder *copies_beside_kernels(void)
+{
+	return with_copies(TRACE_COPY_DTOD, TRACE_MEMORY_DEVICE, true);
+}
+
 static struct trace_builder *slow_calls(void)
 {
 	return calls_of_an_operator(4 * MS);
@@ -1748,6 +1785,13 @@ static const struct rule_case {
 	{ slow_first_launch, "cold-start", "finding",
 		"launch of k_once: idle for 8.00 ms in the call of 8.00 ms at 100.00 us, other "
 		"launches 5 ns (median of 21)" },
+	{ copies_within_the_gpu, "exposed-copies", "finding",
+		"of 400.00 us of copies in 20 operations, 4.10 kB on average, 100 % is exposed" },
+	{ copies_within_the_gpu, "exposed-copies", "finding", ",\"Copy less within the GPU" },
+	{ copies_of_pinned_memory, "exposed-copies", "finding",
+		",\"Overlap the copies from and to the host" },
+	{ copies_of_pageable_memory, "exposed-copies", "clear", ",pageable-copies," },
+	{ copies_beside_kernels, "exposed-copies", "clear", "" },
 	{ an_outlier_launch, "first calls", "verdict", "bound by single slow launches" },
 	{ an_outlier_launch, "cold-start", "finding",
 		"launch of k_a: idle for 4.00 ms in the call of 4.00 ms at 1.66 ms (not its first "
@@ -1952,9 +1996,9 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"nothing found   launch-bound, host-bound, dominant-event, exposed-communication,\n"
 		"                collective-waits, tiny-calls, small-grids, copy-before-gemm,\n"
 		"                attribute-queries, synchronisation, blocking-calls,\n"
-		"                pageable-copies, steady-allocation, compile-tax, compilation,\n"
-		"                recompilation, kernel-variability, event-wait, unexplained-wait,\n"
-		"                profiler-cost\n"
+		"                pageable-copies, exposed-copies, steady-allocation, compile-tax,\n"
+		"                compilation, recompilation, kernel-variability, event-wait,\n"
+		"                unexplained-wait, profiler-cost\n"
 		"not checked     the peak rates of the GPU are not known: tensor-cores-unused\n"
 		"                the trace has no PyTorch DataLoader: data-loading\n"
 		"                no steps were found in the trace (see --step-marker): cold-start\n"
@@ -1998,17 +2042,17 @@ END_TEST
 START_TEST(little_that_could_be_checked_is_no_health)
 {
 	ck_assert_ptr_nonnull(strstr(run_report(only_ranges(), "diagnose trace.bin").out,
-		"no findings in 5 of 38 rules checked\n"));
+		"no findings in 5 of 39 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --brief").out,
-		"no findings in 5 of 38 rules checked\n"));
+		"no findings in 5 of 39 rules checked\n"));
 	ck_assert_ptr_nonnull(strstr(run_report(NULL, "diagnose trace.bin --width 58").out,
-		"no findings in 5 of 38 rules checked\n"));
+		"no findings in 5 of 39 rules checked\n"));
 	for (int columns = 20; columns < 36; columns += 15) {
 		char words[64];
 
 		snprintf(words, sizeof words, "diagnose trace.bin --width %d", columns);
 		ck_assert_ptr_nonnull(strstr(
-			run_report(NULL, words).out, "no findings in\n  5 of 38 rules checked\n"));
+			run_report(NULL, words).out, "no findings in\n  5 of 39 rules checked\n"));
 	}
 }
 END_TEST
