@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rule about copies beside which the GPU runs no kernel. Copies from and to pageable memory have
- * a rule of their own (call_rules.c).
+ * The rule about copies beside which the GPU runs no kernel. Copies from and to pageable memory
+ * have a rule of their own (call_rules.c).
  */
 #include "report/base/alloc.h"
 #include "report/base/compare.h"

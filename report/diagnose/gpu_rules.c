@@ -147,15 +147,21 @@ static struct name_sum *sums_of_ranges(
 	return sums;
 }
 
-/* Returns true for a range of the compiler, whose time the rules on compilation report. */
-static bool is_in_compiler(const struct diagnosis *diagnosis, uint32_t node)
+/* Returns true for ranges whose time other rules report: of the compiler, and in steps of the
+ * DataLoader. */
+static bool has_own_rule(const struct diagnosis *diagnosis, uint32_t node)
 {
 	const struct tree *tree = diagnosis->profile->tree;
+	const struct steps *steps = diagnosis->process->steps;
 
-	for (; node; node = tree->nodes[node].parent)
-		if (host_range_kind(string_table_get(diagnosis->process->texts,
-			    tree->nodes[node].name)) == HOST_RANGE_COMPILATION)
+	for (; node; node = tree->nodes[node].parent) {
+		const enum host_range_kind kind = host_range_kind(
+			string_table_get(diagnosis->process->texts, tree->nodes[node].name));
+
+		if (kind == HOST_RANGE_COMPILATION ||
+			(kind == HOST_RANGE_DATA && steps && steps->count))
 			return true;
+	}
 	return false;
 }
 
@@ -172,7 +178,7 @@ static void dominant_on_cpu(struct diagnosis *diagnosis, struct finding *finding
 	}
 	if (some >= LIMIT_DOMINANT_NAMES &&
 		diagnose_is_share(sums[most].self_ns, whole, LIMIT_DOMINANT) &&
-		!is_in_compiler(diagnosis, sums[most].node)) {
+		!has_own_rule(diagnosis, sums[most].node)) {
 		finding_set_found(finding, CONFIDENCE_MEDIUM);
 		SET_TEXT(finding->reason, "measured, but it may be waiting: the trace has no "
 					  "record of a GPU or of what it waits for");

@@ -78,11 +78,12 @@ void diagnose_cold_start(struct diagnosis *diagnosis, struct finding *finding)
 			? diagnose_escaped(diagnosis, steps->evidence, strlen(steps->evidence))
 			: "repetition");
 	SET_TEXT(finding->sentence,
-		"The first %s%s much slower than later ones: they take %s more than %zu "
+		"The first %s%s much slower than later ones: %s %s more than %zu "
 		"steady-state step%s.",
 		cold.warm_up == 1 ? "step" : "steps",
 		cold.warm_up == 1 ? (overlap ? " of a thread is" : " is")
 				  : (overlap ? " of a thread are" : " are"),
+		cold.warm_up == 1 ? "it takes" : "they take",
 		diagnose_time(diagnosis, cold.extra_ns), cold.warm_up,
 		cold.warm_up == 1 ? "" : "s");
 	SET_TEXT(finding->evidence, "%zu of %zu steps, the longest %s; a steady-state step %s",

@@ -1481,6 +1481,29 @@ static struct trace_builder *copies_beside_kernels(void)
 	return with_copies(TRACE_COPY_DTOD, TRACE_MEMORY_DEVICE, true);
 }
 
+/* Steps without a GPU, in which the DataLoader takes most of the time. */
+static struct trace_builder *slow_data_on_the_cpu(void)
+{
+	struct program program = program_new();
+
+	for (unsigned step = 0; step < 10; step++) {
+		const uint64_t at = 1000 + step * MS;
+		char text[32];
+
+		snprintf(text, sizeof text, "ProfilerStep#%u", step);
+		build_push(program.builder, 1, at, text);
+		build_push(program.builder, 1, at + 100,
+			"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+		build_pop(program.builder, 1, at + 900 * US);
+		for (unsigned i = 0; i < 3; i++) {
+			build_push(program.builder, 1, at + (910 + i * 20) * US, names[i]);
+			build_pop(program.builder, 1, at + (920 + i * 20) * US);
+		}
+		build_pop(program.builder, 1, at + 999 * US);
+	}
+	return program_end(&program, 11 * MS);
+}
+
 static struct trace_builder *slow_calls(void)
 {
 	return calls_of_an_operator(4 * MS);
@@ -1792,6 +1815,9 @@ static const struct rule_case {
 		",\"Overlap the copies from and to the host" },
 	{ copies_of_pageable_memory, "exposed-copies", "clear", ",pageable-copies," },
 	{ copies_beside_kernels, "exposed-copies", "clear", "" },
+	{ slow_first_step, "cold-start", "finding", "slower than later ones: it takes " },
+	{ slow_data_on_the_cpu, "data-loading", "finding", "Steps wait" },
+	{ slow_data_on_the_cpu, "dominant-event", "clear", "" },
 	{ an_outlier_launch, "first calls", "verdict", "bound by single slow launches" },
 	{ an_outlier_launch, "cold-start", "finding",
 		"launch of k_a: idle for 4.00 ms in the call of 4.00 ms at 1.66 ms (not its first "
