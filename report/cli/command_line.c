@@ -286,6 +286,8 @@ static const struct option_entry {
 		"width of text in columns; also COLUMNS (default: the terminal's, else 80)" },
 	{ 0, "iec", NULL, FLAG(style.iec), "KiB, MiB, GiB in place of kB, MB, GB" },
 	{ 0, "no-fold", NULL, FLAG(no_fold), "do not fold labels that differ only in numbers" },
+	{ 0, "trends", NULL, FLAG(trends),
+		"html: the page of nightly runs, of the file that pperf history html makes" },
 	{ 0, "whole", NULL, FLAG(whole),
 		"flame -f svg: the whole run, also if most of the time is outside of the steps" },
 	{ 0, "sources", NULL, FLAG(sources),
