@@ -81,7 +81,7 @@ _pperf() {
 		if [[ $word == -* ]]; then
 			_pperf_reply < <(_pperf_options "${COMP_WORDS[0]}" "${COMP_WORDS[1]}" | _pperf_words "$word")
 		else
-			_pperf_reply < <([[ ${COMP_WORDS[1]} != history ]] || ((COMP_CWORD != 2)) || compgen -W 'add regressions accept' -- "$word"; compgen -f -- "$word")
+			_pperf_reply < <([[ ${COMP_WORDS[1]} != history ]] || ((COMP_CWORD != 2)) || compgen -W 'add regressions accept trends html' -- "$word"; compgen -f -- "$word")
 		fi
 	else
 		_pperf_complete_run "${COMP_WORDS[0]}" "$word" "$before"

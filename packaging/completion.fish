@@ -59,4 +59,4 @@ complete -c pperf -n '__fish_seen_subcommand_from run; and string match -q -- "-
 complete -c pperf -n '__fish_seen_subcommand_from run; and count (__pperf_value pperf) > /dev/null' -f -a '(__pperf_value pperf)'
 complete -c pperf -n '__fish_seen_subcommand_from run doctor; and not string match -q -- "-*" (commandline -ct); and not count (__pperf_value pperf) > /dev/null' -a '(__pperf_command)'
 complete -c pperf -n '__fish_seen_subcommand_from part ranks tree steps diagnose query history; and string match -q -- "-*" (commandline -ct)' -a '(__pperf_options pperf (commandline -opc)[2])'
-complete -c pperf -n '__fish_seen_subcommand_from history; and test (count (commandline -opc)) -eq 2' -f -a 'add regressions accept'
+complete -c pperf -n '__fish_seen_subcommand_from history; and test (count (commandline -opc)) -eq 2' -f -a 'add regressions accept trends html'

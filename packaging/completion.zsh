@@ -65,7 +65,7 @@ elif (( ${${=:-part ranks tree steps diagnose query history}[(Ie)$words[2]]} ));
 	if [[ $PREFIX == -* ]]; then
 		_pperf_options pperf $words[2]
 	else
-		[[ $words[2] != history ]] || (( CURRENT != 3 )) || compadd -- add regressions accept
+		[[ $words[2] != history ]] || (( CURRENT != 3 )) || compadd -- add regressions accept trends html
 		_files
 	fi
 elif [[ $PREFIX == -* ]]; then

@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: MIT
 """A history of runs, such as nightly ones: Hive-partitioned Parquet in a folder, one file per table
-and run, and the search for places that became slower.
-
-The value of a place is its GPU time per rank and step (CPU time if the job has no GPU). Its baseline
-is the last WINDOW nights that were not regressions themselves: their median, and their spread by the
-quartiles. A place is slower in a night if its value exceeds the baseline by PERCENT % and by
-DEVIATIONS robust deviations. One slow night is a suspicion; two in a row are a regression. Nights
-that were slower stay out of the baseline until somebody accepts them."""
+and run. trends.py finds what became slower."""
 import datetime, os, re
 from pperf_parts import PartsError
 
 TABLES = ("runs", "place_runs", "rank_runs", "step_runs", "spread_runs", "accepted")
-WINDOW, NIGHTS_MIN, PERCENT, DEVIATIONS, FLOOR, CONFIRMED = 14, 7, 3.0, 3.0, 0.002, 2
 JOB, NIGHT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"), re.compile(r"\d{4}-\d{2}-\d{2}")
 STEPS = "(duration of a step)"
 
@@ -53,13 +46,17 @@ def add_commands(commands):
     regressions = which.add_parser("regressions", help="what became slower; exit status 1 if there is a regression")
     accept = which.add_parser("accept", help="take the newest night, or --night, as the new normal")
     accept.add_argument("--path", metavar="PATH", help="only this place (all)")
-    for command in regressions, accept:
+    trends = which.add_parser("trends", help="all nights: the job's time, and what changed since when")
+    html = which.add_parser("html", help="the trends as one page of HTML, which loads nothing from a network")
+    html.add_argument("-o", "--output", required=True, metavar="FILE", help="the page")
+    for command in regressions, accept, trends, html:
         command.add_argument("history", metavar="HISTORY")
-    for command in add, regressions, accept:
+    for command in add, regressions, accept, trends, html:
         command.add_argument("--job", required=True, metavar="NAME", help="the name of the job")
         command.add_argument("--night", metavar="YYYY-MM-DD", help="the night (add: that of the run's begin, UTC; else the newest)")
-    regressions.add_argument("-f", "--format", choices=("text", "json", "csv"), default="text")
-    regressions.add_argument("-n", "--top", type=int, default=20, metavar="N", help="rows of text; 0: all (20)")
+    for command in regressions, trends:
+        command.add_argument("-f", "--format", choices=("text", "json", "csv"), default="text")
+        command.add_argument("-n", "--top", type=int, default=20, metavar="N", help="rows of text; 0: all (20)")
 
 
 def checked(pattern, text, what):
@@ -119,42 +116,58 @@ def connect(folder, job):
     return engine().connect(config={"memory_limit": "2GB", "autoinstall_known_extensions": "false"})
 
 
-def rows_of(db, folder, table, job, columns):
+def read_table(db, folder, table, job, sql):
+    """Executes SQL with %s for a table of the history. None: the history has no such table."""
     from pperf_parts.parts import engine, quoted
     pattern = os.path.join(folder, table, "job=" + job, "*", "*.parquet")
     try:
-        return db.execute("select %s from read_parquet(%s, hive_partitioning = true, hive_types = {'night': varchar, 'job': varchar}, "
-                          "union_by_name = true)" % (columns, quoted(pattern))).fetchall()
-    except engine().IOException:
-        return []
+        return db.execute(sql % ("read_parquet(%s, hive_partitioning = true, hive_types = {'night': varchar, 'job': varchar}, union_by_name = true, "
+                                 "filename = true)" % quoted(pattern)))
     except engine().Error as error:
+        if "No files found" in str(error):
+            return None
         raise PartsError("%s: table %s of job %s cannot be read: %s" % (folder, table, job, str(error).split("\n")[0][:300]))
 
 
-def values_of(db, folder, job):
-    """(nights, places, matrix of values by night and place; NaN: absent). The last run of a night counts."""
-    import numpy as np
+def rows_of(db, folder, table, job, columns):
+    found = read_table(db, folder, table, job, "select " + columns + " from %s")
+    return found.fetchall() if found else []
+
+
+def read_runs(db, folder, job):
+    """{night: row of its run}. The last run of a night counts."""
     runs = {}
-    for night, name, started, step in rows_of(db, folder, "runs", job, "night, filename, started_unix_ns, step_p50_ns"):
-        key = os.path.basename(name)
-        if night not in runs or (started, key) > runs[night][:2]:
-            runs[night] = started, key, step
-    rows = rows_of(db, folder, "place_runs", job, "night, filename, path, kind, ranks, coalesce(steps, 0), coalesce(gpu_total_ns, 0), coalesce(cpu_total_ns, 0)")
-    gpu = any(row[6] for row in rows)
+    for row in rows_of(db, folder, "runs", job, "night, parse_filename(filename), started_unix_ns, step_p50_ns, coalesce(steps, 0), wall_ns, gpu_busy_ns, processes, damaged"):
+        run = dict(zip(("night", "file", "started", "step_ns", "steps", "wall_ns", "gpu_busy_ns", "processes", "damaged"), row))
+        if run["night"] not in runs or (run["started"], run["file"]) > (runs[run["night"]]["started"], runs[run["night"]]["file"]):
+            runs[run["night"]] = run
+    return runs
+
+
+def read_values(db, folder, job, runs):
+    """(places, matrix of values by night and place, NaN: absent; whether they are GPU time)"""
+    import numpy as np
+    from pperf_parts.parts import fill
     nights = sorted(runs)
-    number = {night: i for i, night in enumerate(nights)}
-    places, cells = {(STEPS, "step"): 0}, []
-    for night, name, path, kind, ranks, steps, on_gpu, on_cpu in rows:
-        value = (on_gpu if gpu else on_cpu) / ranks / max(steps, 1)
-        if night in runs and os.path.basename(name) == runs[night][1] and value > 0:
-            cells.append((number[night], places.setdefault((path, kind), len(places)), value))
+    db.execute("create table shown (night varchar, number bigint, file varchar)")
+    fill(db, "shown", [[night, i, runs[night]["file"]] for i, night in enumerate(nights)])
+    cells = ("number, path, kind, coalesce(gpu_total_ns, 0) / greatest(ranks, 1) / greatest(coalesce(steps, 0), 1) gpu, "
+             "coalesce(cpu_total_ns, 0) / greatest(ranks, 1) / greatest(coalesce(steps, 0), 1) cpu")
+    if not read_table(db, folder, "place_runs", job, "create table cells as select %s from %s read join shown on read.night = shown.night and parse_filename(filename) = file" % (cells, "%s")):
+        return [(STEPS, "step")], step_column(runs, nights), False
+    gpu = db.execute("select count(*) from cells where gpu > 0").fetchone()[0] > 0
+    db.execute("create table numbered as select path, kind, row_number() over (order by path, kind) as place from cells where %s > 0 group by path, kind" % ("gpu" if gpu else "cpu"))
+    places = [(STEPS, "step")] + db.execute("select path, kind from numbered order by place").fetchall()
+    found = db.execute("select number, place, %s v from cells join numbered using (path, kind) where v > 0" % ("gpu" if gpu else "cpu")).fetchnumpy()
     matrix = np.full((len(nights), len(places)), np.nan)
-    for night, place, value in cells:
-        matrix[night, place] = value
-    for night in nights:
-        if runs[night][2]:
-            matrix[number[night], 0] = runs[night][2]
-    return nights, list(places), matrix
+    matrix[:, 0] = step_column(runs, nights)[:, 0]
+    matrix[found["number"], found["place"]] = found["v"]
+    return places, matrix, gpu
+
+
+def step_column(runs, nights):
+    import numpy as np
+    return np.array([[runs[night]["step_ns"] or np.nan] for night in nights], dtype=float)
 
 
 def accepted_of(db, folder, job):
@@ -165,100 +178,31 @@ def accepted_of(db, folder, job):
     return accepted
 
 
-def baselines(window):
-    """(number of nights, median, deviation) of each place. `window`: values by place, NaN at the end."""
-    import numpy as np
-    ordered = np.sort(window, axis=1)
-    count = (~np.isnan(ordered)).sum(axis=1)
-    rows = np.arange(len(window))
-
-    def quantile(q):
-        at = q * np.maximum(count - 1, 0)
-        low = np.floor(at).astype(int)
-        high = np.minimum(low + 1, np.maximum(count - 1, 0))
-        return ordered[rows, low] + (ordered[rows, high] - ordered[rows, low]) * (at - low)
-    middle = quantile(0.5)
-    return count, middle, np.maximum((quantile(0.75) - quantile(0.25)) / 1.349, FLOOR * middle)
-
-
-def examine(nights, places, matrix, accepted):
-    """By night and place: the baseline, the deviations from it, and how many nights in a row it was
-    slower (missing nights apart)."""
-    import numpy as np
-    shape = matrix.shape
-    window, at = np.full((shape[1], WINDOW), np.nan), np.zeros(shape[1], int)
-    middles, deviations, streaks = np.full(shape, np.nan), np.full(shape, np.nan), np.zeros(shape, int)
-    streak = np.zeros(shape[1], int)
-    for n, night in enumerate(nights):
-        value, here = matrix[n], ~np.isnan(matrix[n])
-        count, middle, deviation = baselines(window)
-        enough = here & (count >= NIGHTS_MIN)
-        middles[n, enough] = middle[enough]
-        deviations[n, enough] = ((value - middle) / deviation)[enough]
-        slower = enough & (value > middle * (1 + PERCENT / 100)) & (value - middle > DEVIATIONS * deviation)
-        streak = np.where(slower, streak + 1, np.where(here, 0, streak))
-        streaks[n] = np.where(slower, streak, 0)
-        paths = accepted.get(night, set())
-        taken = np.array([None in paths or place[0] in paths for place in places])
-        # The level of an accepted night is the new normal. The spread of the baseline is kept.
-        window[taken & slower] *= (value / middle)[taken & slower, None]
-        streak[taken], streaks[n, taken] = 0, 0
-        keep = here & (~slower | taken)
-        window[np.flatnonzero(keep), at[keep]] = value[keep]
-        at[keep] = (at[keep] + 1) % WINDOW
-    return middles, deviations, streaks
-
-
-def descend(rows):
-    """Of the places that became slower, the outermost ones, and for each the deepest place in it that
-    has more than half of the excess."""
-    by_path = sorted(rows, key=lambda row: row["path"].count("/"))
-    inside = [(a, b) for a in by_path for b in by_path if b["path"].startswith(a["path"] + "/")]
-    within = {id(row): [b for a, b in inside if a is row] for row in by_path}
-    outermost = [row for row in by_path if not any(b is row for _, b in inside)]
-    for row in outermost:
-        place = row
-        while True:
-            deeper = [b for b in within[id(place)] if b["more_ns"] * 2 > place["more_ns"]]
-            if not deeper:
-                break
-            place = min(deeper, key=lambda b: (b["path"].count("/"), -b["more_ns"]))
-        row["in"] = place["path"]
-    return sorted(outermost, key=lambda row: -row["more_ns"])
-
-
-def regressions_of(folder, job, night=None):
-    """(night, rows of the places that are slower in that night)."""
+def read_trends(folder, job, night=None):
+    """The nights up to `night`, or the newest: (Trends, runs by night, accepted, whether values are GPU time)."""
+    from pperf_parts.trends import Trends
     db = connect(folder, job)
-    nights, places, matrix = values_of(db, folder, job)
-    accepted = accepted_of(db, folder, job)
-    db.close()
-    night = night_of(night) if night else nights[-1]
-    if night not in nights:
+    runs, accepted = read_runs(db, folder, job), accepted_of(db, folder, job)
+    night = night_of(night) if night else max(runs, default=None)
+    if night not in runs:
         raise PartsError("job %s has no run in the night %s" % (job, night))
-    last = nights.index(night)
-    middles, deviations, streaks = examine(nights[:last + 1], places, matrix[:last + 1], accepted)
-    rows = []
-    for place in (streaks[last] > 0).nonzero()[0]:
-        streak = int(streaks[last, place])
-        slow = (streaks[:, place] > 0).nonzero()[0]
-        value, middle = matrix[last, place], middles[last, place]
-        rows.append({"state": "regression" if streak >= CONFIRMED else "suspicion", "path": places[place][0], "kind": places[place][1],
-                     "since": nights[slow[-streak]], "nights": streak, "before_ns": round(middle), "after_ns": round(value), "more_ns": round(value - middle),
-                     "percent": round(100 * (value / middle - 1), 2), "deviations": round(float(deviations[last, place]), 1)})
-    steps = [dict(row, **{"in": row["path"]}) for row in rows if row["path"] == STEPS]
-    return night, steps + descend([row for row in rows if row["path"] != STEPS])
+    runs = {key: run for key, run in runs.items() if key <= night}
+    places, values, gpu = read_values(db, folder, job, runs)
+    db.close()
+    nights = sorted(runs)
+    return Trends(nights, places, values, [runs[night]["steps"] > 0 for night in nights], accepted), runs, accepted, gpu
 
 
 def regressions(options, out):
     from pperf_parts import output
-    night, rows = regressions_of(options.history, options.job, options.night)
+    trends = read_trends(options.history, options.job, options.night)[0]
+    night, rows = trends.nights[-1], trends.rows(len(trends.nights) - 1)
     if options.format == "json":
         output.put_json({"schema": "pperf.history/1", "job": options.job, "night": night, "rows": rows}, out)
     elif options.format == "csv":
         output.put_csv(rows, out)
     elif rows:
-        output.put_table(rows, ["state", "since", "nights", "before_ns", "after_ns", "percent", "deviations", "path", "in"], out, options.top)
+        output.put_table(rows, ["state", "since", "nights", "before_ns", "after_ns", "percent", "deviations", "p", "path", "in"], out, options.top)
     else:
         out.write("no place of job %s is slower in the night %s than before\n" % (options.job, night))
     return 1 if any(row["state"] == "regression" for row in rows) else 0
@@ -286,4 +230,7 @@ def hash_of(text):
 
 
 def run(options, out):
+    if options.action in ("trends", "html"):
+        from pperf_parts import history_page
+        return getattr(history_page, options.action)(options, out)
     return {"add": add, "regressions": regressions, "accept": accept}[options.action](options, out)

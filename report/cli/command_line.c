@@ -286,6 +286,10 @@ static const struct option_entry {
 		"width of text in columns; also COLUMNS (default: the terminal's, else 80)" },
 	{ 0, "iec", NULL, FLAG(style.iec), "KiB, MiB, GiB in place of kB, MB, GB" },
 	{ 0, "no-fold", NULL, FLAG(no_fold), "do not fold labels that differ only in numbers" },
+	{ 0, "trends", NULL, FLAG(trends),
+		"html: the page of nightly runs, of the file that pperf history html makes" },
+	{ 0, "whole", NULL, FLAG(whole),
+		"flame -f svg: the whole run, also if most of the time is outside of the steps" },
 	{ 0, "sources", NULL, FLAG(sources),
 		"source line where each module was first called; memory: native functions that "
 		"allocated" },
@@ -492,6 +496,13 @@ static void check_format(const struct options *options)
 			formats[options->format], formats[options->format]);
 }
 
+static void check_whole(const struct options *options)
+{
+	if (options->whole && options->format != FORMAT_SVG)
+		fatal(STATUS_USAGE, "--whole works with flame -f svg only: pperf-report flame -f "
+				    "svg --whole FILE; the page has a button");
+}
+
 static void check_memory_options(const struct options *options)
 {
 	const char *given = options->map         ? "--map"
@@ -579,6 +590,7 @@ struct options command_line_parse(int argc, char **argv)
 	check_output(&options, options.baseline);
 	check_by(&options);
 	check_format(&options);
+	check_whole(&options);
 	check_memory_options(&options);
 	if (options.kinds && (options.by != BY_NAME || strcmp(options.view->name, "table") != 0))
 		fatal(STATUS_USAGE, "--kind works with the view table only, and not with --by: "

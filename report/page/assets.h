@@ -14,7 +14,8 @@
 	X(STYLE_FLAME, "flame.css")           \
 	X(STYLE_RUN, "run.css")               \
 	X(STYLE_MEMORY_MAP, "memory_map.css") \
-	X(STYLE_SEVERAL, "several.css")
+	X(STYLE_SEVERAL, "several.css")       \
+	X(STYLE_TRENDS, "trends.css")
 #define PAGE_SCRIPTS(X)                       \
 	X(SCRIPT_BASE, "base.js")             \
 	X(SCRIPT_NUMBERS, "numbers.js")       \
@@ -29,7 +30,8 @@
 	X(SCRIPT_RUN, "run.js")               \
 	X(SCRIPT_RUN_PAGE, "run_page.js")     \
 	X(SCRIPT_RANKS_PAGE, "ranks_page.js") \
-	X(SCRIPT_SIDES_PAGE, "sides_page.js")
+	X(SCRIPT_SIDES_PAGE, "sides_page.js") \
+	X(SCRIPT_TRENDS_PAGE, "trends_page.js")
 
 enum page_asset {
 #define X(name, file) PAGE_##name,

@@ -26,6 +26,11 @@ const pperf = {};
 	};
 	const element = pperf.element;
 
+	pperf.card = (id, title, note, ...content) => element('section', {class: 'card', id, 'aria-label': title},
+		element('div', {class: 'bar'}, element('h2', null, title), note ? element('span', {class: 'note'}, note) : null), ...content);
+	// Names stand between grave accents in the sentences.
+	pperf.sentence = text => text.split('`').map((part, i) => i % 2 ? element('code', null, part) : part);
+
 	// ---- state in the URL's fragment, so that a link shows the same picture ----
 
 	const state = new URLSearchParams(location.hash.slice(1));

@@ -123,14 +123,15 @@ static void write_page(struct output *out, const struct flame_input *input, stru
 	free(title);
 }
 
-static void write_svg(struct output *out, const struct flame_input *input,
-	const struct flame *flame, size_t metric, enum flame_shape shape)
+static void write_svg(struct output *out, const struct flame_input *input, struct flame *flame,
+	size_t metric, enum flame_shape shape)
 {
 	char *title = page_title(input->options, input->count);
 
 	if (metric == flame->metric_count)
 		fatal(STATUS_UNREADABLE, "the trace has nothing to draw");
-	flame_svg_write(out, flame, shape, metric, title, input->options->style.iec);
+	flame_svg_write(
+		out, flame, shape, metric, title, input->options->whole, input->options->style.iec);
 	free(title);
 }
 

@@ -30,7 +30,8 @@ struct drawing {
 	const struct flame *flame;
 	const struct flame_tree *tree;
 	const struct flame_metric *metric;
-	long double *totals;    /* flame_totals */
+	long double *totals;    /* flame_totals of what is drawn */
+	long double outside;    /* the sum of what is not, on the side `after` */
 	long double *widths;    /* by frame: of its width */
 	uint32_t *first, *next; /* by frame: its first child; the next one of its parent; 0: none */
 	size_t before, after;   /* indexes of values */
@@ -43,6 +44,48 @@ struct drawing {
 static long double total(const struct drawing *drawing, uint32_t frame, size_t value)
 {
 	return drawing->totals[frame * drawing->tree->stride + value];
+}
+
+/* Whether most of a metric of time is outside of the steps, as after a long start: in the whole run
+ * they would be too narrow to be seen. The page opens in the same way (flame.js). */
+static bool are_steps_small(const struct drawing *drawing, const bool *outside)
+{
+	const struct flame_tree *tree = drawing->tree;
+	long double steps = 0, whole = 0;
+
+	for (uint32_t i = 0; i < tree->count; i++) {
+		const long double *own = flame_values(tree, i);
+		const long double before = own[drawing->before], after = own[drawing->after];
+		const long double width = before > after ? before : after;
+
+		whole += width;
+		steps += outside[i] ? 0 : width;
+	}
+	return drawing->metric->unit == UNIT_TIME && steps > 0 && steps < whole / 2;
+}
+
+/* Removes the values outside of the steps, so that the steps are drawn alone. */
+static void leave_steps(struct drawing *drawing, const bool *outside)
+{
+	const struct flame_tree *tree = drawing->tree;
+
+	for (uint32_t i = 0; i < tree->count; i++) {
+		long double *own = flame_values(tree, i);
+
+		if (!outside[i])
+			continue;
+		drawing->outside += own[drawing->after];
+		own[drawing->before] = own[drawing->after] = 0;
+	}
+}
+
+static void select_steps(struct drawing *drawing)
+{
+	bool *outside = flame_outside_steps(drawing->tree);
+
+	if (are_steps_small(drawing, outside))
+		leave_steps(drawing, outside);
+	free(outside);
 }
 
 static long double change(const struct drawing *drawing, uint32_t frame)
@@ -356,6 +399,12 @@ static void write_head(const struct drawing *drawing, const char *title)
 	write_text(drawing->out, title, strlen(title));
 	output_string(drawing->out, ": ");
 	output_string(drawing->out, drawing->metric->note);
+	if (drawing->outside > 0) {
+		format_value(drawing, drawing->outside, value);
+		output_string(drawing->out, "; the steps only, without ");
+		output_string(drawing->out, value);
+		output_string(drawing->out, " outside of them (--whole draws all)");
+	}
 	if (drawing->too_narrow)
 		write_format(drawing->out, "; %llu too narrow to draw",
 			(unsigned long long)drawing->too_narrow);
@@ -372,20 +421,22 @@ static void find_largest_change(struct drawing *drawing)
 	}
 }
 
-void flame_svg_write(struct output *out, const struct flame *flame, enum flame_shape shape,
-	size_t metric, const char *title, bool iec)
+void flame_svg_write(struct output *out, struct flame *flame, enum flame_shape shape, size_t metric,
+	const char *title, bool is_whole, bool iec)
 {
 	const struct flame_tree *tree = &flame->shapes[shape];
 	struct drawing drawing = { .out = out,
 		.flame = flame,
 		.tree = tree,
 		.metric = &flame->metrics[metric],
-		.totals = flame_totals(tree),
 		.before = flame_value_index(flame, metric, 0),
 		.after = flame_value_index(flame, metric, flame->sides - 1),
 		.iec = iec };
 	int height;
 
+	if (!is_whole)
+		select_steps(&drawing);
+	drawing.totals = flame_totals(tree);
 	add_widths(&drawing);
 	order_children(&drawing);
 	find_largest_change(&drawing);

@@ -8,8 +8,10 @@
 #include "report/page/flame_tree.h"
 #include "report/text/output.h"
 
-/* `title`: foreign text, what was recorded. `metric`: index of flame.metrics. */
-void flame_svg_write(struct output *out, const struct flame *flame, enum flame_shape shape,
-	size_t metric, const char *title, bool iec);
+/* `title`: foreign text, what was recorded. `metric`: index of flame.metrics. Where most of a
+ * metric of time is outside of the steps, draws the steps only and removes the other values, unless
+ * `is_whole`. */
+void flame_svg_write(struct output *out, struct flame *flame, enum flame_shape shape, size_t metric,
+	const char *title, bool is_whole, bool iec);
 
 #endif

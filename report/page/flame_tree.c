@@ -63,6 +63,15 @@ long double *flame_totals(const struct flame_tree *tree)
 	return totals;
 }
 
+bool *flame_outside_steps(const struct flame_tree *tree)
+{
+	bool *outside = xcalloc((tree->count + 1) * sizeof *outside);
+
+	for (size_t i = 1; i < tree->count; i++)
+		outside[i] = tree->frames[i].is_outside || outside[tree->frames[i].parent];
+	return outside;
+}
+
 /* ---- pruning ---- */
 
 struct sized_frame {

@@ -97,6 +97,9 @@ long double *flame_values(const struct flame_tree *tree, uint32_t frame);
 /* Returns the sums of the frames and all below, `stride` values for each frame. The caller frees
  * them. */
 long double *flame_totals(const struct flame_tree *tree);
+/* Marks the frames of what the program did outside of its steps, and all below them. The caller
+ * frees the marks. */
+bool *flame_outside_steps(const struct flame_tree *tree);
 
 /* Removes frames without any value. If more than `most` frames remain, replaces the smallest ones
  * by one frame `N more` in each parent. A frame's size is its largest share of a metric. */

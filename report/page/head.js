@@ -3,6 +3,11 @@
 	'use strict';
 	const {element, number, count} = pperf, {head} = pperf.data;
 
+	pperf.pageTools = () => element('span', {class: 'tools'},
+		element('button', {type: 'button', id: 'theme', click: pperf.switchTheme}, 'Light / dark'),
+		element('button', {type: 'button', id: 'print', click: () => print()}, 'Print'));
+	pperf.writeFoot = text => document.body.insertBefore(element('footer', null, text), document.getElementById('tip'));
+
 	const badge = (name, title) => element('span', {class: 'badge ' + name}, title);
 
 	// The names of GPUs are not in every trace that has GPU work.
@@ -30,11 +35,8 @@
 		document.getElementById('head').append(
 			element('h1', null, pperf.data.ranks ? count(head.length) + ' ranks of one run' : head.map(trace => trace.file).join(' → ')),
 			...badges().filter(Boolean),
-			element('span', {class: 'tools'},
-				element('button', {type: 'button', id: 'theme', click: pperf.switchTheme}, 'Light / dark'),
-				element('button', {type: 'button', id: 'print', click: () => print()}, 'Print')));
-		document.body.insertBefore(element('footer', null, 'Written by pperf-report ' + view + '. Its values are those of the text views ' +
-			'(pperf-report --legend explains them). The page loads nothing from a network.'), document.getElementById('tip'));
+			pperf.pageTools());
+		pperf.writeFoot('Written by pperf-report ' + view + '. Its values are those of the text views (pperf-report --legend explains them). The page loads nothing from a network.');
 		return [element('div', {class: 'note'}, pperf.data.ranks ? describeRanks() : head.map(trace => element('p', null, (head.length > 1 ? trace.file + ': ' : '') + pperf.describeTrace(trace)))),
 			warnings.length ? element('ul', {class: 'warnings'}, warnings.map(warning => element('li', null, warning))) : null].filter(Boolean);
 	};

@@ -114,6 +114,8 @@ int html_view(const struct options *given)
 	struct options options = *given;
 
 	options.format = FORMAT_HTML;
+	if (options.trends)
+		return html_trends_page(&options);
 	if (options.file_count == 2 && !options.all)
 		return show_two(&options);
 	if (options.rank < 0 && options.file_count > 1)

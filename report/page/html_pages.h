@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Writes the pages of the view `html` that are about several traces.
+ * Writes the pages of the view `html` that are about several traces or nights.
  */
 #ifndef PPERF_REPORT_PAGE_HTML_PAGES_H
 #define PPERF_REPORT_PAGE_HTML_PAGES_H
@@ -21,5 +21,9 @@ int html_ranks_page(const struct options *options, struct ranks *ranks);
 /* Writes the page that compares two processes, the first ones of `sides`: before and after. Frees
  * both. Returns the exit status. */
 int html_sides_page(const struct options *options, struct processes sides[2]);
+
+/* Writes the page of a history of nights. The only file has its data: the JSON object that `pperf
+ * history html` makes. Returns the exit status. */
+int html_trends_page(const struct options *options);
 
 #endif

@@ -2,18 +2,11 @@
 // kernels. pperf.runParts(run) makes the parts of a run (pperf.readRuns).
 (() => {
 	'use strict';
-	const {element, number, percent, count} = pperf;
+	const {element, number, percent, count, card, sentence} = pperf;
 	const LISTED = 4, OWNERS = 8;
 
-	const card = (id, title, note, ...content) => element('section', {class: 'card', id, 'aria-label': title},
-		element('div', {class: 'bar'}, element('h2', null, title), note ? element('span', {class: 'note'}, note) : null), ...content);
-	// Names stand between grave accents in the sentences.
-	const sentence = text => text.split('`').map((part, i) => i % 2 ? element('code', null, part) : part);
 	const cell = (table, key, row) => pperf.column(table, key)?.text[row] ?? '';
 	const value = (table, key, row) => pperf.column(table, key)?.value[row] ?? null;
-
-	pperf.card = card;
-	pperf.sentence = sentence;
 
 	// The parts of a run, as functions that make elements.
 	const cardsOf = run => {

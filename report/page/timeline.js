@@ -24,7 +24,7 @@
 
 	const causeClass = name => {
 		const at = CAUSES.indexOf(name);
-		return name === 'busy' ? 'busy' : name === 'exposed communication' ? 'exposed' : name === 'unrecorded' || at < 0 ? 'idle-other' : 'idle-' + at;
+		return name === 'busy' ? 'busy' : name === 'exposed communication' ? 'exposed' : name === 'unrecorded' ? 'idle-unrecorded' : at < 0 ? 'idle-other' : 'idle-' + at;
 	};
 
 	pperf.causeClass = causeClass;

@@ -31,6 +31,9 @@ bench-peers:
 	@scripts/setup.sh build test
 	@$(MAKE) --no-print-directory -j$$(nproc) bench-peers-build
 	@$(PYTHON) -B tests/bench/peers/peers.py $(BUILD)
+#: make bench-readers  what HTA and TraceLens (TRACELENS) take to read torch.profiler's files of PPERF_TEST_DATA, and whether they find the same; into bench/RESULTS.md
+bench-readers: all
+	@$(PYTHON) -B tests/bench/readers.py
 bench-peers-build: all $(BENCH_PROGRAMS) $(PEERS)
 
 $(BUILD)/tests/bench/nvtx_load $(PEERS): tests/bench/load.h
@@ -57,4 +60,4 @@ $(BENCH_OWN): $(BUILD)/tests/bench/bench_%: tests/bench/bench_%.c $(addprefix $(
 	$(CC) $(BASE_CFLAGS) $(NVTX_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/lib$$first.a \
 		$(BUILD)/tests/libreport.a $(BUILD)/tests/libpperf.a $(REPORT_LIBS) -ldl -lpthread
 
-.PHONY: bench bench-api bench-ring bench-run bench-own bench-peers bench-peers-build
+.PHONY: bench bench-api bench-ring bench-run bench-own bench-peers bench-peers-build bench-readers

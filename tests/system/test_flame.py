@@ -256,13 +256,16 @@ def the_address_keeps_what_is_shown(folder):
         assert window.run("pperf.graph.drawn.size") > 0 and not window.messages(), wrong
 
 
-@case
-def after_a_long_start_the_steps_come_first(folder):
+def after_a_long_start(path):
     start = [event("cpu_op", "aten::load", 1000, 95000), event("cuda_runtime", "cudaLaunchKernel", 1500, 20, correlation=9999),
              event("kernel", "load_kernel", 2000, 80000, pid=0, correlation=9999, device=0, stream=7, grid=[4, 1, 1], block=[128, 1, 1])]
-    steps = [{**one, "ts": one["ts"] + 100000} for one in operators(["aten::a", "aten::b"])]
+    return imported(path, start + [{**one, "ts": one["ts"] + 100000} for one in operators(["aten::a", "aten::b"])])
+
+
+@case
+def after_a_long_start_the_steps_come_first(folder):
     window, pressed = browser(), "document.querySelector('#scope [aria-pressed=true]')?.dataset.key"
-    window.open(page(folder, imported(folder / "start.json", start + steps)))
+    window.open(page(folder, after_a_long_start(folder / "start.json")))
     totals = json_of("tree", folder / "start.json")["totals"]
     width = window.run("document.querySelector('#flame').clientWidth")
     for metric in ("gpu", "cpu"):
@@ -456,6 +459,25 @@ def a_static_picture_has_titles_and_no_script(folder):
     assert any("</script>" in title for title in titles)
     root, frames = elements(report("flame", "-f", "svg", "-m", "cpu", trace, imported(folder / "b.json", operators(["aten::b"]))).stdout.decode())
     assert any(group.get("class").startswith("down") for group in frames) and any("→" in group[0].text for group in frames)
+
+
+@case
+def a_static_picture_has_the_part_of_the_run_that_the_page_opens_with(folder):
+    trace, whole = after_a_long_start(folder / "start.json"), imported(folder / "a.json", operators(["aten::a", "aten::b"]))
+
+    def drawn(*options):
+        text = report("flame", "-f", "svg", *options).stdout.decode()
+        return text, [group.find("{http://www.w3.org/2000/svg}title").text for group in elements(text)[1]]
+    outside, total = 80000 * 1000, json_of("tree", trace)["totals"]["gpu_sum_ns"]
+    text, titles = drawn(trace)
+    assert titles[0].startswith("ProfilerStep#*") and titles[0].endswith(", 100 %") and not any("load" in title for title in titles), titles
+    assert "GPU time %s<" % scaled(total - outside, "time") in text and "without %s outside of them (--whole draws all)" % scaled(outside, "time") in text, text[:3000]
+    text, titles = drawn(trace, "--whole")
+    assert "GPU time %s<" % scaled(total, "time") in text and "--whole" not in text and any("load" in title for title in titles), titles
+    assert drawn(whole) == drawn(whole, "--whole"), "most is in the steps"
+    text, titles = drawn(trace, trace)
+    assert not any("load" in title for title in titles) and "--whole" in text, titles
+    assert b"--whole works with flame -f svg only" in report("flame", "--whole", trace, check=64).stderr
 
 
 @case

@@ -5,7 +5,7 @@ and keys in a browser, and names of a trace stay text.
 
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import json, pathlib, random, re
-from harness import case, main, report, Skip
+from harness import ROOT, Skip, case, main, report
 from pages import browser, check_colours_differ, check_policy, contrast, DATA, data_of, empty_and_cut, hostile, imported, json_of, keep, LEAST_CONTRAST, open_hostile, operators, pixels, samples, scaled, simulated, theme_colours
 
 TABLES = ("steps", "kernels", "idle", "memory", "categories")
@@ -271,6 +271,20 @@ def every_text_on_a_colour_has_a_contrast_of_4_5(folder):
 @case
 def colours_of_one_kind_differ(folder):
     check_colours_differ("idle-|busy", "category-", "owner-")
+
+
+@case
+def every_cause_of_idle_time_has_a_colour(folder):
+    """A class without a rule is drawn black."""
+    source, rules = (ROOT / "report" / "analysis" / "gap_cause.h").read_text(), (ROOT / "report" / "page" / "run.css").read_text()
+    causes = re.findall(r'X\([A-Z]+, "([^"]+)"\)', source[source.index("#define GAP_CAUSES"):source.index("enum gap_cause")])
+    window = browser()
+    window.open(page(folder, imported(folder / "a.json", operators(["aten::a"]))))
+    classes = {cause: window.run("pperf.causeClass(%s)" % json.dumps(cause)) for cause in causes + ["host-bound", "busy", "exposed communication", "unrecorded"]}
+    classes.pop("exposed communication")  # a rule of several.css
+    assert len(causes) > 10 and len(set(classes.values())) == len(classes), classes
+    colours = theme_colours()[0]
+    assert all(name in colours and ".%s {" % name in rules for name in classes.values()), [name for name in classes.values() if name not in colours]
 
 
 # ---- safety, sizes, errors ----

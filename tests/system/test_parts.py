@@ -5,45 +5,10 @@ of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` 
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
 from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run
+from part_tools import ENGINES, job, manifests, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
-ENGINES = ROOT / "build" / "scale" / "bin" / "python"
 RANKS = 64
-
-
-def job(folder, ranks, steps, *settings):
-    folder.mkdir(exist_ok=True)
-    run(folder, "job_load", folder, ranks, steps, *settings, check=0)
-    return folder
-
-
-def part(traces, parts, *options, check=0, env=None):
-    result = subprocess.run([str(REPORT), "part", *map(str, traces if isinstance(traces, list) else [traces]), "-o", str(parts), *map(str, options)],
-                            capture_output=True, text=True, env=environment(LC_ALL="C.UTF-8", **(env or {})), timeout=300)
-    assert result.returncode == check, (result.returncode, result.stderr[-600:])
-    return result.stdout + result.stderr
-
-
-def pperf(*arguments, check=0, **env):
-    """Runs scripts/pperf with the Python that has the engines."""
-    if not ENGINES.exists():
-        raise Skip("make scale-peers is needed")
-    result = subprocess.run([str(ROOT / "scripts" / "pperf"), *map(str, arguments)], capture_output=True, text=True, timeout=300,
-                            env=environment(LC_ALL="C.UTF-8", PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT), **env))
-    assert result.returncode == check, "pperf %s ended with %d: %s" % (" ".join(map(str, arguments)), result.returncode, (result.stdout + result.stderr)[-1500:])
-    return result.stdout if check < 2 else result.stdout + result.stderr
-
-
-def table(parts, name):
-    """The rows of a table of all tasks, as dictionaries of texts."""
-    rows = []
-    for path in sorted((parts / name).glob("*.csv.gz")):
-        rows += csv.DictReader(io.StringIO(gzip.open(path, "rt", encoding="utf-8", newline="").read()))
-    return rows
-
-
-def manifests(parts):
-    return sorted((parts / "manifest").glob("*.json"))
 
 
 def same(traces, parts, *options):
@@ -289,20 +254,6 @@ def a_query_reads_tables_and_nothing_else(folder):
 
 # ---- hostile parts ----
 
-def rewritten(parts, change):
-    """Changes the manifest of the only task."""
-    path = manifests(parts)[0]
-    manifest = json.loads(path.read_text())
-    path.write_text(json.dumps(change(manifest) or manifest))
-
-
-def replaced(parts, name, content):
-    """Replaces the bytes of a table, and the number of bytes in the manifest."""
-    path = next((parts / name).glob("*.csv.gz"))
-    path.write_bytes(content)
-    rewritten(parts, lambda m: m["tables"][name].update(bytes=len(content)))
-
-
 @case
 def hostile_parts_are_refused_in_a_sentence(folder):
     traces, good = job(folder / "job", 2, 2), folder / "parts"
@@ -431,77 +382,6 @@ def a_scheduler_that_is_not_there_is_named(folder):
     traces, parts = job(folder / "job", 2, 2), folder / "parts"
     text = pperf("part", traces, "-o", parts, "--dask", "tcp://127.0.0.1:1", check=2)
     assert "pperf: no Dask scheduler can be reached" in text, text
-
-
-# ---- history ----
-
-SLOW = "step/Transformer/layers.*/mlp"
-
-
-def night_parts(base, folder, night, scale):
-    """Copies parts as those of another night: `scale` gives the factor of the GPU time of a path."""
-    shutil.copytree(base, folder)
-    start = 1700000000000000000 + night * 86400 * 10 ** 9
-    for name, change in (("processes", lambda r: r.update(started_unix_ns=start + int(r["rank"]), run_id=night + 1)),
-                         ("places", lambda r: r.update(gpu_total_ns=r["gpu_total_ns"] and round(int(r["gpu_total_ns"]) * scale(r["path"])))),
-                         ("steps", lambda r: r.update(duration_ns=round(int(r["duration_ns"]) * scale("step"))))):
-        rows = table(folder, name)
-        for row in rows:
-            change(row)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        replaced(folder, name, gzip.compress(text.getvalue().encode(), 1))
-    return folder
-
-
-def noise(night, path):
-    """A factor of 1 +- 1 %, the same in each run of the test."""
-    return 1 + (zlib.crc32(("%d %s" % (night, path)).encode()) % 2001 - 1000) / 100000
-
-
-def histories(folder, nights, change):
-    """A history of nights, which are added in one process."""
-    base = folder / "base"
-    part(job(folder / "job", 2, 4), base)
-    names = [str(night_parts(base, folder / ("night%02d" % n), n, lambda path, n=n: noise(n, path) * change(n, path))) for n in nights]
-    code = ("import sys, types\nfrom pperf_parts import history\nfor n in sys.argv[2:]:\n"
-            "    history.add(types.SimpleNamespace(parts=[n], to=sys.argv[1], job='nightly', night=None, run=None), sys.stderr)")
-    if not ENGINES.exists():
-        raise Skip("make scale-peers is needed")
-    subprocess.run([str(ENGINES), "-c", code, str(folder / "history"), *names], check=True, capture_output=True, timeout=300,
-                   env=environment(PYTHONPATH=str(ROOT / "python")))
-    return folder / "history"
-
-
-def slower(history, *options, check=0):
-    result = pperf("history", "regressions", history, "--job", "nightly", "-f", "json", *options, check=check)
-    return json.loads(result)["rows"]
-
-
-def day(night):
-    return str(datetime.date(2023, 11, 14) + datetime.timedelta(night))
-
-
-@case
-def a_regression_is_found_from_its_night_on_until_it_is_accepted(folder):
-    """Of 30 nights with noise of 1 %, one is missing, one is slow, and from the 25th on a place takes 8 % more."""
-    history = histories(folder, [n for n in range(30) if n != 17],
-                        lambda n, path: 1.08 if path.startswith(SLOW) and n >= 24 else 1.2 if n == 15 and path.startswith(SLOW) else 1)
-    assert not slower(history, "--night", day(23)) and not slower(history, "--night", day(16))
-    assert [r["state"] for r in slower(history, "--night", day(15))] == ["suspicion"]
-    assert [r["state"] for r in slower(history, "--night", day(24))] == ["suspicion"]
-    for night in range(25, 30):
-        rows = slower(history, "--night", day(night), check=1)
-        assert [(r["state"], r["path"], r["since"], r["nights"]) for r in rows] == [("regression", SLOW, day(24), night - 23)], rows
-        assert 6 < rows[0]["percent"] < 10, rows
-    text = pperf("history", "accept", history, "--job", "nightly")
-    assert "new normal" in text and not slower(history), text
-    names = {path.parent.name for path in (history / "place_runs" / "job=nightly").glob("*/*.parquet")}
-    assert len(names) == 29 and "night=" + day(0) in names
-    for options in (["--job", "other"], ["--job", "../x"], ["--job", "nightly", "--night", day(17)], ["--job", "nightly", "--night", "x"]):
-        assert len(pperf("history", "regressions", history, *options, check=2).splitlines()) == 1, options
 
 
 @case

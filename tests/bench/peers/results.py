@@ -4,6 +4,7 @@ import collections, datetime, pathlib, statistics
 import machine
 
 BEGIN, END = "<!-- bench-peers: from bench/RESULTS.md -->", "<!-- bench-peers: end -->"
+READERS_BEGIN, READERS_END = "<!-- bench-readers: begin -->", "<!-- bench-readers: end -->"
 Measured = collections.namedtuple("Measured", "tools skipped rounds reads lost gates shares discarded seconds")
 
 METHOD = """\
@@ -101,7 +102,7 @@ def document(found):
     return """\
 # What recording and reading cost here and elsewhere
 
-Written by `make bench-peers`, which measures anew; not edited by hand.
+Written by `make bench-peers`, which measures anew, its last section by `make bench-readers`; not edited by hand.
 
 %s
 
@@ -129,10 +130,23 @@ def block(found):
     return "%s\n%s\n%s" % (BEGIN, summary(found), END)
 
 
+def readers_of(text):
+    """The section of bench-readers, which has measured it apart."""
+    return READERS_BEGIN + text.split(READERS_BEGIN)[1].split(READERS_END)[0] + READERS_END + "\n" if READERS_BEGIN in text else ""
+
+
+def write_readers(root, section):
+    path = root / "bench/RESULTS.md"
+    text = path.read_text()
+    path.write_text(text.replace(readers_of(text) or "\0", "").rstrip("\n") + "\n\n" + section)
+
+
 def write(root, found):
     """The document, and its table in the README."""
     (root / "bench").mkdir(exist_ok=True)
-    (root / "bench/RESULTS.md").write_text(document(found))
+    path = root / "bench/RESULTS.md"
+    readers = readers_of(path.read_text()) if path.exists() else ""
+    path.write_text(document(found) + (readers and "\n" + readers))
     readme = root / "README.md"
     text = readme.read_text()
     before, rest = text.split(BEGIN)
