@@ -96,6 +96,24 @@ def the_tables_of_a_trace_add_up_to_its_views(folder):
 
 
 @case
+def steps_of_any_trace_are_those_of_the_view(folder):
+    """The steps are read in the pass that makes the profile, which may begin again."""
+    (folder / "random").mkdir()
+    run(folder, "random_traces", folder / "random", 12, 7, check=0)
+    checked = 0
+    for number, path in enumerate(sorted((folder / "random").iterdir()) + [p for p in sorted(GIVEN.glob("kineto/*")) if p.is_file()]):
+        part(path, folder / str(number), "--no-findings")
+        rows = table(folder / str(number), "steps")
+        found = report("steps", path, "-f", "csv", check=None)
+        want = [r for r in csv.DictReader(io.StringIO(found.stdout.decode())) if r["kind"] == "step"] if found.returncode == 0 else []
+        keys = [key for key in (rows[0] if rows else []) if want and key in want[0] and key not in ("rank", "trace")]
+        if len({row["trace"] for row in rows}) == 1:
+            assert [[r[k] for k in keys] for r in rows] == [[r[k] for k in keys] for r in want], path
+            checked += bool(rows)
+    assert checked >= 4, checked
+
+
+@case
 def spreads_count_each_call_once(folder):
     traces, parts = job(folder / "job", 1, 10), folder / "parts"
     part(traces, parts)
