@@ -58,16 +58,17 @@ def parser():
 
 def ranks(options, out):
     from pperf_parts.blame import blame
-    from pperf_parts.distributed import Here, OnDask
+    from pperf_parts.executors import Here, OnDask
     from pperf_parts.output import put_json, put_ranks
     from pperf_parts.parts import Parts
     from pperf_parts.ranks import Ranks, as_json
     if not 1 <= options.quorum <= 100:
         raise PartsError("--quorum needs a percentage from 1 to 100, not %d" % options.quorum)
     executor = OnDask(options.dask) if options.dask else Here()
-    with Parts(options.parts, ("processes", "communicators", "collectives", "sites", "requests", "ends"), options.memory) as parts:
+    tables = ("processes", "communicators", "sites", "requests", "ends") + (() if options.dask else ("collectives",))
+    with Parts(options.parts, tables, options.memory) as parts:
         result = Ranks(parts, options.quorum, options.run, executor)
-        blame(parts, result)
+        blame(result)
         document = as_json(result, options.rank)
     if options.format == "json":
         put_json(document, out)

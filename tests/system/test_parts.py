@@ -431,6 +431,47 @@ def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
         assert contents(parts) == contents(quiet)
 
 
+PIECES = """
+import sys
+from pperf_parts import executors, output, parts, ranks
+folder, scheduler, ranks.CELLS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+executor = executors.OnDask(scheduler) if scheduler else executors.Here()
+started = []
+if scheduler:
+    start = executor.start
+    executor.start = lambda function, *rest: started.append(function.__name__) or start(function, *rest)
+tables = [t for t in parts.TABLES if t not in ("places", "spreads", "steps", "findings") and not (scheduler and t == "collectives")]
+with parts.Parts(folder, tables) as opened:
+    document = ranks.as_json(ranks.Ranks(opened, executor=executor))
+output.put_json(document, sys.stdout)
+print(started.count("waits_of_block"), len(executor.read) if scheduler else 0, file=sys.stderr)
+"""
+
+
+@case
+def pieces_on_any_number_of_workers_have_the_same_bytes(folder):
+    """The workers hold the collectives. Of 48 ranks, only those are brought that name the call paths."""
+    traces, parts = job(folder / "job", 48, 10, "groups=4x3x4", "straggler=5"), folder / "parts"
+    os.truncate(traces / "rank00010.bin", (traces / "rank00010.bin").stat().st_size // 2)
+    for index in range(5):
+        part(traces, parts, "--share", "--no-findings", env={"SLURM_PROCID": str(index), "SLURM_NTASKS": "5"})
+
+    def answer(scheduler, cells):
+        result = subprocess.run([str(ENGINES), "-c", PIECES, str(parts), str(scheduler), str(cells)], capture_output=True, text=True, timeout=300,
+                                env=environment(PYTHONPATH=str(ROOT / "python")))
+        assert result.returncode == 0, result.stderr[-1500:]
+        return result.stdout, *map(int, result.stderr.split()[-2:])
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    whole = answer("", 1 << 21)[0]
+    assert answer("", 100)[0] == whole
+    for workers in 1, 2, 3:
+        (folder / str(workers)).mkdir()
+        with Cluster(folder / str(workers), workers) as cluster:
+            text, pieces, brought = answer(cluster.file, 100)
+            assert text == whole and pieces > 40 and brought <= 4 * 40, (pieces, brought)
+
+
 @case
 def processes_and_parquet_have_the_same_answer(folder):
     traces, parts = job(folder / "job", 8, 6, "straggler=3"), folder / "parts"
