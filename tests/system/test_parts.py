@@ -305,6 +305,50 @@ def a_query_reads_tables_and_nothing_else(folder):
     assert not (folder / "out.csv").exists() and not (folder / "db").exists()
 
 
+PYTHON = """
+import gc, importlib.util, json, sys
+import pperf
+folder, none = sys.argv[1:3]
+ranks, places, steps = pperf.ranks(folder), pperf.places(folder), pperf.steps(folder)
+gc.collect()
+parts = pperf.parts(folder)
+of_each = parts.query("select rank, count(*) n from collectives group by rank order by rank")
+waits = parts.query("select rank, wait_ns from rank_waits order by rank").fetchall()
+assert waits == ranks.project("rank, wait_ns").fetchall() == parts.ranks().project("rank, wait_ns").fetchall()
+made = {"df": "pandas", "pl": "polars", "arrow": "pyarrow"}
+for method, module in made.items():
+    if importlib.util.find_spec(module):
+        table = getattr(of_each, method)()
+        assert getattr(table, "num_rows", None) or len(table.read_all() if hasattr(table, "read_all") else table) == 3, method
+for wrong in (lambda: parts.query("select * from read_text('/etc/passwd')"), lambda: parts.query("select nothing"), lambda: pperf.ranks(none)):
+    try:
+        wrong()
+        raise SystemExit("not refused")
+    except Exception as error:
+        assert type(error).__name__ == "PartsError" and len(str(error).splitlines()) == 1, repr(error)
+columns = {name: relation.columns for name, relation in (("ranks", ranks), ("places", places), ("steps", steps))}
+print(json.dumps([columns, of_each.fetchall(), sum(n or 0 for n, in places.project("calls").fetchall()), len(steps.fetchall())]))
+with pperf.parts([folder]) as again:
+    assert again.query("select count(*) from processes").fetchall() == [(3,)]
+"""
+
+
+@case
+def python_has_relations_of_the_parts(folder):
+    traces, parts = job(folder / "job", 3, 4), folder / "parts"
+    part(traces, parts)
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run([str(ENGINES), "-c", PYTHON, str(parts), str(folder / "none")], capture_output=True, text=True, timeout=300,
+                            env=environment(PYTHONPATH="%s:%s" % (ROOT / "python", ROOT / "preload" / "user")))
+    assert result.returncode == 0, result.stderr[-1500:]
+    columns, counts, calls, steps = json.loads(result.stdout)
+    assert counts == [[rank, 96] for rank in range(3)] and steps == 4
+    assert calls == sum(row["calls"] or 0 for row in json.loads(pperf("tree", parts, "-f", "json"))["rows"])
+    assert columns["steps"] == list(json.loads(pperf("steps", parts, "-f", "json"))["rows"][0]) and "wait_ns" in columns["ranks"]
+    assert columns["places"] == list(json.loads(pperf("tree", parts, "-f", "json"))["rows"][0])
+
+
 # ---- hostile parts ----
 
 def rewritten(parts, change):
