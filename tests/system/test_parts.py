@@ -4,7 +4,7 @@
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
-from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 ENGINES = ROOT / "build" / "scale" / "bin" / "python"
@@ -155,6 +155,39 @@ def shares_are_disjoint_and_complete(folder):
 
 
 @case
+def the_order_of_arguments_and_the_number_of_shares_change_no_row(folder):
+    traces = sorted(job(folder / "job", 9, 3).glob("*.bin"))
+    part(traces, folder / "whole")
+    rows = {name: sorted(tuple(row.items()) for row in table(folder / "whole", name)) for name in os.listdir(folder / "whole") if name != "manifest"}
+    shuffled = traces[4:] + traces[3::-1] + traces[2:5]
+    part(shuffled, folder / "shuffled")
+    assert contents(folder / "shuffled") == contents(folder / "whole")
+    for index in range(4):
+        part(shuffled if index % 2 else traces, folder / "shares", "--share", "--tasks", 4, env={"JOB_COMPLETION_INDEX": str(index)})
+    for name, want in rows.items():
+        assert sorted(tuple(row.items()) for row in table(folder / "shares", name)) == want, name
+
+
+@case
+def many_traces_need_few_descriptors(folder):
+    traces, parts = job(folder / "job", 512, 1), folder / "parts"
+    limited = subprocess.run(["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", str(REPORT), "part", str(traces), "-o", str(parts), "--no-findings"],
+                             capture_output=True, text=True, env=environment(), timeout=300)
+    assert limited.returncode == 0 and "512 traces: 512 written" in limited.stdout, limited.stderr[-600:]
+
+
+@case
+def processes_of_mpirun_take_their_shares(folder):
+    if not shutil.which("mpirun"):
+        raise Skip("mpirun is not installed")
+    traces, parts = job(folder / "job", 7, 2), folder / "parts"
+    result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", str(REPORT), "part", "--share", str(traces), "-o", str(parts)],
+                            capture_output=True, text=True, env=environment(), timeout=300)
+    assert result.returncode == 0, result.stderr[-600:]
+    assert len(manifests(parts)) == 3 and sorted(int(r["rank"]) for r in table(parts, "processes")) == list(range(7))
+
+
+@case
 def damaged_and_empty_traces_have_a_status(folder):
     traces, parts = job(folder / "job", 5, 4), folder / "parts"
     os.truncate(traces / "rank00001.bin", (traces / "rank00001.bin").stat().st_size // 2)
@@ -183,6 +216,36 @@ def ranks_are_those_of_pperf_report(folder):
     part(traces, parts)
     got = same(traces, parts)
     assert got["matched"] == 240 and got["stragglers"][0]["rank"] == 3
+
+
+@slow
+def a_thousand_ranks_are_those_of_pperf_report(folder):
+    if SANITIZED:
+        raise Skip("as in the plain build")
+    traces, parts = job(folder / "job", 1024, 10, "straggler=3"), folder / "parts"
+    part(traces, parts, "--no-findings")
+    got = same(traces, parts)
+    assert len(got["rows"]) == 1024 and got["matched"] == 240 and got["stragglers"][0]["rank"] == 3
+
+
+@case
+def six_faults_of_a_job_are_as_worked_out(folder):
+    """Of 64: one cut, one empty, one missing, one twice, one restarted, one of another run."""
+    traces, parts = job(folder / "job", 64, 10, "straggler=3"), folder / "parts"
+    os.truncate(traces / "rank00010.bin", (traces / "rank00010.bin").stat().st_size // 2)
+    (traces / "rank00011.bin").write_bytes(b"")
+    (traces / "rank00012.bin").unlink()
+    shutil.copy(traces / "rank00013.bin", traces / "copy.bin")
+    job(traces, 64, 10, "first=14", "count=1", "pid=5000", "prefix=early", "start=1699999990000000000")
+    job(traces, 64, 10, "first=20", "count=1", "prefix=other", "start=1600000000000000000", "run=77")
+    part(traces, parts)
+    got = same(traces, parts)
+    assert sorted(f["status"] for f in got["faults"]) == ["copy", "cut", "empty", "other_run", "superseded"]
+    assert got["missing_ranks"] == [11, 12] and got["matched"] == 240 and len(got["rows"]) == 62
+    assert got["stragglers"][0]["rank"] == 3 and any("rank" in w and "11, 12" in w for w in got["warnings"])
+    cut = [row for row in got["rows"] if row["rank"] == 10][0]
+    assert 0 < cut["matched"] < 240 and got["incomplete"] == 240 - cut["matched"]
+    assert all(row["matched"] == 240 for row in got["rows"] if row["rank"] != 10)
 
 
 @case
