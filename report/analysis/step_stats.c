@@ -4,6 +4,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/search.h"
+#include "report/stats/median.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
 #include <string.h>
@@ -482,8 +483,7 @@ double step_trend(const int64_t *values, size_t count)
 			slopes[pairs++] = (double)saturating_subtract(
 						  values[later * stride], values[i * stride]) /
 					  (double)((later - i) * stride);
-	qsort(slopes, pairs, sizeof *slopes, compare_double);
-	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
+	middle = median_unsorted(slopes, pairs);
 	free(slopes);
 	return middle;
 }
