@@ -32,7 +32,7 @@ from functools import partial
 from itertools import repeat
 from time import perf_counter_ns
 
-__all__ = ["enabled", "load", "mark", "Metric", "register_metric", "trace"]
+__all__ = ["enabled", "load", "mark", "Metric", "parts", "places", "query", "ranks", "register_metric", "steps", "trace"]
 
 
 def _library():
@@ -649,3 +649,38 @@ def load(path):
     import os
     os.stat(path)
     return Report(path, _find_report())
+
+
+# ---- parts of many ranks ----
+
+
+def parts(folders, run=None, memory="2GB"):
+    """Returns the parts that pperf-report part wrote to a folder, or to several, with the methods
+    ranks(), places(), steps() and query(sql). They return relations of DuckDB, with .df(), .arrow()
+    and .pl(). `run`: the run, if the parts are of several. `memory`: of DuckDB. Requires the wheel
+    and its extra: pip install 'pperf[query]'."""
+    try:
+        from pperf_parts.relations import PartsOfRun
+    except ImportError as error:
+        raise ImportError("%s is not installed: pip install 'pperf[query]'" % error.name) from error
+    return PartsOfRun(folders, run, memory)
+
+
+def ranks(folders):
+    """Returns a relation with a row for each rank: pperf.parts(folders).ranks()."""
+    return parts(folders).ranks()
+
+
+def places(folders):
+    """Returns a relation with a row for each call path: pperf.parts(folders).places()."""
+    return parts(folders).places()
+
+
+def steps(folders):
+    """Returns a relation with a row for each step: pperf.parts(folders).steps()."""
+    return parts(folders).steps()
+
+
+def query(folders, sql):
+    """Returns the result of SQL over the tables of the parts: pperf.parts(folders).query(sql)."""
+    return parts(folders).query(sql)

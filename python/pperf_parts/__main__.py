@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The commands part, ranks, tree, steps, diagnose, query and history of pperf."""
-import argparse, os, re, sys
+import argparse, os, sys
 from pperf_parts import PartsError
 
 USAGE, UNREADABLE = 64, 2
@@ -58,16 +58,17 @@ def parser():
 
 def ranks(options, out):
     from pperf_parts.blame import blame
-    from pperf_parts.distributed import Here, OnDask
+    from pperf_parts.executors import Here, OnDask
     from pperf_parts.output import put_json, put_ranks
     from pperf_parts.parts import Parts
     from pperf_parts.ranks import Ranks, as_json
     if not 1 <= options.quorum <= 100:
         raise PartsError("--quorum needs a percentage from 1 to 100, not %d" % options.quorum)
     executor = OnDask(options.dask) if options.dask else Here()
-    with Parts(options.parts, ("processes", "communicators", "collectives", "sites", "requests", "ends"), options.memory) as parts:
+    tables = ("processes", "communicators", "sites", "requests", "ends") + (() if options.dask else ("collectives",))
+    with Parts(options.parts, tables, options.memory) as parts:
         result = Ranks(parts, options.quorum, options.run, executor)
-        blame(parts, result)
+        blame(result)
         document = as_json(result, options.rank)
     if options.format == "json":
         put_json(document, out)
@@ -97,25 +98,13 @@ def rows_view(options, out):
     return 0
 
 
-def add_reduced(parts, sql):
-    """Makes the table rank_waits, if the query names it: the rows of `pperf ranks`."""
-    from pperf_parts.parts import fill
-    from pperf_parts.ranks import Ranks, as_json
-    if not re.search(r"\brank_waits\b", sql):
-        return
-    rows = as_json(Ranks(parts))["rows"]
-    keys = [key for key in rows[0] if key not in ("not_aligned_because",)]
-    types = {"file": "varchar", "simulated": "boolean", "aligned": "boolean", "drift_ppm": "double"}
-    parts.db.execute("create temp table rank_waits (%s)" % ", ".join('"%s" %s' % (key, types.get(key, "bigint")) for key in keys))
-    fill(parts.db, "rank_waits", [[row[key] for key in keys] for row in rows])
-
-
 def query(options, out):
-    from pperf_parts import output, views
+    from pperf_parts import output, relations, views
     from pperf_parts.parts import Parts
     with Parts([options.parts], memory=options.memory) as parts:
         views.show(parts)
-        add_reduced(parts, options.sql)
+        if relations.names_rank_waits(options.sql):
+            relations.add_rank_waits(parts)
         rows = parts.rows(options.sql)
     if options.format == "json":
         output.put_json({"schema": "pperf.parts/1", "view": "query", "rows": [{k: plain(v) for k, v in row.items()} for row in rows]}, out)

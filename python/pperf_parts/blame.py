@@ -5,10 +5,8 @@ for which a straggler was last."""
 import csv, io, os, shutil, subprocess, tempfile
 import numpy as np
 from pperf_parts import PartsError
-from pperf_parts.communicators import LOST
+from pperf_parts.collectives import LOST, UNKNOWN
 from pperf_parts.parts import path_of
-
-UNKNOWN = np.iinfo(np.int64).max
 
 
 def report_program():
@@ -25,20 +23,29 @@ def late_in(ranks, straggler, index):
             continue
         for row, member in enumerate(outcomes.members):
             if member.rank == index:
-                at = outcomes.instance[outcomes.has[row] & (outcomes.last == straggler.rank)] + member.shift
+                at = outcomes.instance[outcomes.has(row) & (outcomes.last == straggler.rank)] + member.shift
                 # Collectives whose records are lost are not in the part.
                 return member.index, set((at - np.cumsum(member.comm.end == LOST)[at]).tolist())
     return None, set()
 
 
-def stretches_of(parts, ranks, index):
+def requests_of(comms):
+    """Arrays of all collectives of a rank by their order: when it was requested, communicator and
+    number in it, without those whose records are lost."""
+    asked, comm, seq = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for number, one in enumerate(comms):
+        asked.append(one.asked[one.end != LOST])
+        comm.append(np.full(len(asked[-1]), number))
+        seq.append(np.arange(len(asked[-1])))
+    asked, comm, seq = np.concatenate(asked), np.concatenate(comm), np.concatenate(seq)
+    order = np.argsort(asked, kind="stable")
+    return asked[order], comm[order], seq[order]
+
+
+def stretches_of(ranks, index):
     """Lines (straggler, begin, end): from the request of the collective before to that of the one in
     which the straggler was last."""
-    arrays = parts.arrays("select coalesce(requested_ns, %d) requested, comm, seq from collectives where trace = ? order by comm, seq" % UNKNOWN,
-                          ranks.ranks[index].input.trace)
-    requested, comm, seq = (np.ma.getdata(arrays[name]) for name in ("requested", "comm", "seq"))
-    order = np.argsort(requested, kind="stable")
-    requested, comm, seq = requested[order], comm[order], seq[order]
+    requested, comm, seq = requests_of(ranks.ranks[index].comms)
     lines = []
     for number, straggler in enumerate(ranks.stragglers):
         own, late = late_in(ranks, straggler, index)
@@ -50,10 +57,10 @@ def stretches_of(parts, ranks, index):
     return lines
 
 
-def times_of(parts, ranks, index):
+def times_of(ranks, index):
     """Rows of a rank: where it spent its time in the stretches of each straggler."""
     with tempfile.NamedTemporaryFile("w", suffix=".stretches") as file:
-        file.writelines("%d %d %d\n" % line for line in stretches_of(parts, ranks, index))
+        file.writelines("%d %d %d\n" % line for line in stretches_of(ranks, index))
         file.flush()
         result = subprocess.run([report_program(), "part", "--stretches", file.name, ranks.ranks[index].input.file], capture_output=True, text=True)
     if result.returncode:
@@ -120,12 +127,12 @@ def explain(straggler, own, others):
         straggler.path = path_of(found[3]["path"])
 
 
-def blame(parts, ranks):
+def blame(ranks):
     """Explains the stragglers. Where the trace of one of the ranks is not there, a warning says so."""
     peers = {number: [] for number in range(len(ranks.stragglers))}
     for index in sorted(rank for rank, of in ranks.reads.items() if of):
         try:
-            rows = times_of(parts, ranks, index)
+            rows = times_of(ranks, index)
         except (PartsError, OSError) as error:
             ranks.warnings.append("rank %d is not compared with the stragglers: %s" % (ranks.ranks[index].number, error))
             continue

@@ -3,8 +3,23 @@
 report/analysis/ranks/rank_clocks.c, with the same result."""
 import heapq
 import numpy as np
-from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock, fit_thinned, thinned
-from pperf_parts.communicators import LOST, SAMPLED, compare_names, sampled
+from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock
+from pperf_parts.collectives import LOST, TOGETHER
+from pperf_parts.communicators import compare_names, sampled
+
+FITS_AT_A_TIME = 16
+
+
+def fit_rank(slices, hub):
+    """Fits a rank to the clock of the hub's island by the times at which common collectives ended."""
+    other, own = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for left, right in zip(slices[::2], slices[1::2]):
+        both = (left["end"] != LOST) & (right["end"] != LOST) & TOGETHER[left["kind"]]
+        other.append(hub.map(left["end"][both]))
+        own.append(right["end"][both])
+    other, own = np.concatenate(other), np.concatenate(own)
+    order = np.argsort(own, kind="stable")
+    return fit_clock(other[order], own[order])
 
 
 class Clocks:
@@ -17,7 +32,7 @@ class Clocks:
         for number, group in enumerate(groups):
             for member in group.members:
                 self.memberships[member.rank].append((number, member))
-        self.ends = [self.count_ends(group) for group in groups]
+        self.ends = [group.members[group.longest].comm.summary.together for group in groups]
         self.reached, self.heap, self.islands = [False] * len(groups), [], []
         for whole in True, False:
             for rank in range(rank_count):
@@ -28,11 +43,6 @@ class Clocks:
         largest = max(range(len(self.islands)), key=lambda i: (self.islands[i][1], -i), default=None)
         self.reference = self.islands[largest][0] if self.islands else 0
         self.aligned = [rank == self.reference or (largest is not None and self.island[rank] == largest) for rank in range(rank_count)]
-
-    @staticmethod
-    def count_ends(group):
-        comm = group.members[group.longest].comm
-        return int((comm.together & (comm.end != LOST)).sum())
 
     def reach(self, rank, island):
         self.island[rank] = island
@@ -59,34 +69,25 @@ class Clocks:
         inside = [m.rank for m in group.members if self.island[m.rank] == island]
         hub = next((rank for rank in inside if self.is_whole[rank]), inside[0] if inside else None)
         outside = [m.rank for m in group.members if self.island[m.rank] is None]
-        fits = self.executor.map(fit_thinned, (self.pairs_of(hub, rank) for rank in outside))
+        fits = self.executor.map(fit_rank, (self.common_ends(hub, rank) for rank in outside), ("end", "kind"), FITS_AT_A_TIME)
         for rank, fit in zip(outside, fits):
             if fit.pairs:
                 self.fit[rank], self.with_[rank] = fit, hub
                 self.reach(rank, island)
 
-    def pairs_of(self, hub, rank):
-        other, own = self.common_ends(hub, rank)
-        order = np.argsort(own, kind="stable")
-        return thinned(other[order], own[order])
-
     def common_ends(self, hub, rank):
-        """Times at which common collectives ended, on the clock of the hub's island and on the own."""
-        of_hub, other, own = dict(self.memberships[hub]), [], []
+        """Slices of the communicators that both have, in turn of the hub and of the rank, and the
+        clock of the hub."""
+        of_hub, slices = dict(self.memberships[hub]), []
         for number, right in self.memberships[rank]:
             left = of_hub.get(number)
             if not left:
                 continue
             first = max(-left.shift, -right.shift)
             count = min(len(left.comm) - left.shift, len(right.comm) - right.shift) - first
-            if count <= 0:
-                continue
-            a, b = slice(first + left.shift, first + left.shift + count), slice(first + right.shift, first + right.shift + count)
-            both = (left.comm.end[a] != LOST) & (right.comm.end[b] != LOST) & left.comm.together[a]
-            other.append(self.fit[hub].map(left.comm.end[a][both]))
-            own.append(right.comm.end[b][both])
-        empty = np.zeros(0, np.int64)
-        return np.concatenate(other or [empty]), np.concatenate(own or [empty])
+            if count > 0:
+                slices += [(member.comm, first + member.shift, first + member.shift + count) for member in (left, right)]
+        return slices, (self.fit[hub],)
 
     def set_group_island(self, group):
         most = 0

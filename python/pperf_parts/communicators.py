@@ -3,36 +3,9 @@
 same result."""
 import numpy as np
 from pperf_parts.clock_fit import DRIFT_PPM_MAX, Fit, fit_clock
+from pperf_parts.collectives import LOST, SAMPLED, TOGETHER
 
-SHIFT_MAX, SAMPLED, RESIDUAL_MAX_NS = 32, 48, 50000
-LOST = -(1 << 63)  # the end of a collective whose record is lost
-TOGETHER = np.array([True] * 7 + [False] * 6)
-NAMES = ["reduce-scatter", "all-reduce", "all-reduce", "all-gather", "all-gather", "all-to-all", "barrier", "broadcast", "gather", "scatter",
-         "reduce", "other", "send/receive"]
-
-
-class Communicator:
-    """The collectives of one rank in one communicator, as arrays by their order."""
-    ARRAYS = ("start", "end", "kind", "exposed", "site", "bytes", "bus_bytes")
-
-    def __init__(self, row, arrays):
-        self.name = row["name"] or ""
-        self.named, self.key, self.is_pair = row["named"], row["key"], row["high"] != 0
-        self.sequence, self.requested = row["first_sequence"], row["requested"]
-        for name, array in zip(self.ARRAYS, arrays):
-            setattr(self, name, array)
-
-    def __len__(self):
-        return len(self.end)
-
-    @property
-    def together(self):
-        return TOGETHER[self.kind]
-
-    def insert_lost(self, at, kinds):
-        for name in self.ARRAYS:
-            value = {"start": LOST, "end": LOST, "kind": kinds}.get(name, 0)
-            setattr(self, name, np.insert(getattr(self, name), [at] * len(kinds), value))
+SHIFT_MAX, RESIDUAL_MAX_NS = 32, 50000
 
 
 class Member:
@@ -97,10 +70,28 @@ def sampled(left, right, from_left, from_right, count):
     return index[left.together[from_left + index] & (left.end[from_left + index] != LOST) & (right.end[from_right + index] != LOST)]
 
 
+def try_all(left, right):
+    """As try_shift for two whole communicators of one length, from their summaries."""
+    trial = Trial(len(left))
+    trial.same = left.summary.kinds == right.summary.kinds
+    if trial.same:
+        set_fit(trial, *left.summary.sample, *right.summary.sample)
+    return trial
+
+
+def set_fit(trial, left_start, left_end, right_start, right_end):
+    durations = np.sort(np.maximum(left_end - left_start, right_end - right_start))
+    trial.median = int(durations[len(durations) // 2]) if len(durations) else 0
+    if fit_is_possible(left_end, right_end, residual_limit(trial.median)):
+        trial.fit = fit_clock(left_end, right_end)
+
+
 def try_shift(left, right, shift):
     from_left, from_right = max(-shift, 0), max(shift, 0)
     if from_left >= len(left) or from_right >= len(right):
         return Trial()
+    if not shift and len(left) == len(right) and not left.is_changed and not right.is_changed:
+        return try_all(left, right)
     count = min(len(left) - from_left, len(right) - from_right)
     trial = Trial(count)
     if not np.array_equal(left.kind[from_left:from_left + count], right.kind[from_right:from_right + count]):
@@ -108,10 +99,7 @@ def try_shift(left, right, shift):
     trial.same = True
     index = sampled(left, right, from_left, from_right, count)
     a, b = from_left + index, from_right + index
-    durations = np.sort(np.maximum(left.end[a] - left.start[a], right.end[b] - right.start[b]))
-    trial.median = int(durations[len(index) // 2]) if len(index) else 0
-    if fit_is_possible(left.end[a], right.end[b], residual_limit(trial.median)):
-        trial.fit = fit_clock(left.end[a], right.end[b])
+    set_fit(trial, left.start[a], left.end[a], right.start[b], right.end[b])
     return trial
 
 

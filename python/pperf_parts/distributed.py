@@ -1,19 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Runs work here, in several processes, or on the workers of a Dask cluster that the user started."""
-import collections, contextlib, glob, os, subprocess, sys
+"""Writes parts in several processes, or on the workers of a Dask cluster that the user started."""
+import contextlib, glob, os, subprocess, sys
 from pperf_parts import PartsError
 
 LAUNCHERS = "SLURM_PROCID SLURM_NTASKS OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE JOB_COMPLETION_INDEX".split()
 # So that any number of workers makes the same tasks, SHARES is not made of it.
-RETRIES, SHARES, IN_FLIGHT_PER_WORKER, BATCH = 2, 64, 2, 16
-
-
-class Here:
-    """Computes in this process."""
-
-    @staticmethod
-    def map(function, arguments):
-        return (function(*each) for each in arguments)
+RETRIES, SHARES = 2, 64
 
 
 def connect(scheduler):
@@ -42,32 +34,11 @@ def batch(function, items):
     return [function(*each) for each in items]
 
 
-class OnDask:
-    """Computes on the workers. At most a few batches are there at a time. A batch of a worker that
-    dies is computed by another one."""
-
-    def __init__(self, scheduler):
-        self.client = connect(scheduler)
-        self.most = workers_of(self.client) * IN_FLIGHT_PER_WORKER
-
-    def map(self, function, arguments):
-        waiting, items = collections.deque(), []
-        for each in arguments:
-            items.append(each)
-            if len(items) == BATCH:
-                waiting.append(self.client.submit(batch, function, items, retries=RETRIES, pure=False))
-                items = []
-            if len(waiting) >= self.most:
-                yield from result_of(waiting.popleft())
-        if items:
-            waiting.append(self.client.submit(batch, function, items, retries=RETRIES, pure=False))
-        while waiting:
-            yield from result_of(waiting.popleft())
-
-
 def result_of(future):
     try:
         return future.result()
+    except PartsError:
+        raise
     except Exception as error: # of a worker, of any kind
         raise PartsError("a Dask worker failed: %s: %s" % (type(error).__name__, str(error).split("\n")[0][:300]))
 

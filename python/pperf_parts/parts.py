@@ -201,15 +201,16 @@ def reader_of(path, manifest, table):
 class Parts:
     """A connection to DuckDB with the tables of the parts."""
 
-    def __init__(self, folders, tables=TABLES, memory="2GB", threads=None):
-        self.manifests = manifests_of([folders] if isinstance(folders, (str, os.PathLike)) else folders)
+    def __init__(self, folders, tables=TABLES, memory="2GB", threads=None, tasks=None):
+        """`tasks`: what chosen_tasks gave for the folders, if that was done."""
+        self.manifests = manifests_of([folders] if isinstance(folders, (str, os.PathLike)) else folders) if tasks is None else []
         self.temporary = tempfile.TemporaryDirectory(prefix="pperf-parts-")
         config = {"memory_limit": memory, "temp_directory": self.temporary.name, "max_temp_directory_size": "100GB",
                   "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
         if threads:
             config["threads"] = str(threads)
         self.db = engine().connect(config=config)
-        self.tasks = list(chosen_tasks(self.manifests))
+        self.tasks = list(chosen_tasks(self.manifests)) if tasks is None else tasks
         for table in tables:
             self.load(table)
         self.db.execute("set enable_external_access = false")

@@ -5,8 +5,9 @@ import math
 import numpy as np
 from pperf_parts import PartsError
 from pperf_parts.clocks import Clocks, explain_unaligned
-from pperf_parts.communicators import LOST, NAMES, Communicator, find_groups
-from pperf_parts.distributed import Here
+from pperf_parts.collectives import LOST, NAMES, Communicator, check_counts
+from pperf_parts.communicators import find_groups
+from pperf_parts.executors import Here
 from pperf_parts.hangs import Hangs, json_of_hang
 from pperf_parts.parts import path_of, text_of
 from pperf_parts.rank_inputs import STATUSES, read_inputs
@@ -19,38 +20,39 @@ class Rank:
     def __init__(self, item, comms, number):
         self.input, self.comms, self.number = item, comms, number
         self.matched = self.decided = self.last = self.late_ns = self.late_median_ns = 0
-        self.wait_ns = self.transfer_ns = self.unmatched = self.unmatched_ns = 0
+        self.wait_ns = self.transfer_ns = self.unmatched = self.unmatched_ns = self.matched_ns = 0
 
 
 class Outcomes:
-    """The matched collectives of one group, as arrays; `last` is the index of a rank, or -1. `has`
-    and `wait` are of each member, if they are kept."""
+    """The matched collectives of one group, as arrays; `last` is the index of a rank, or -1. Which
+    of them a member has is known by piece: `absences` has (first outcome, end, {row: which it has}),
+    where rows that have all are left out."""
 
-    def __init__(self, number, group, members, **arrays):
-        self.number, self.group, self.members = number, group, members
+    def __init__(self, number, group, members, absences, arrays):
+        self.number, self.group, self.members, self.absences = number, group, members, absences
         self.__dict__.update(arrays)
+
+    def has(self, row):
+        result = np.ones(len(self.instance), bool)
+        for first, end, of_rows in self.absences:
+            if row in of_rows:
+                result[first:end] = of_rows[row]
+        return result
+
+    def has_all(self, row):
+        return not any(row in of_rows for _, _, of_rows in self.absences)
 
 
 # ---- reading ----
 
-def read_communicators(parts, traces):
+def read_communicators(parts, traces, executor):
     """{trace: its communicators}"""
-    rows = {}
-    for row in parts.rows("select trace, comm, name, named, key, high, first_sequence, requested, count from communicators order by trace, comm"):
-        rows.setdefault(row["trace"], []).append(row)
-    arrays = parts.arrays("select trace, comm, start_ns, end_ns, kind::utinyint kind, exposed_ns, site, bytes, bus_bytes from collectives order by trace, comm, seq")
-    arrays = {name: np.ma.getdata(array) for name, array in arrays.items()}
-    if len(arrays["kind"]) and arrays["kind"].max() >= len(NAMES):
-        raise PartsError("table collectives has the kind %d, which this pperf does not know" % arrays["kind"].max())
-    result, columns = {}, ("start_ns", "end_ns", "kind", "exposed_ns", "site", "bytes", "bus_bytes")
-    for trace in traces:
-        result[trace] = []
-        first, end = np.searchsorted(arrays["trace"], [trace, trace + 1])
-        for row in rows.get(trace, []):
-            a, b = first + np.searchsorted(arrays["comm"][first:end], [row["comm"], row["comm"] + 1])
-            if b - a != row["count"]:
-                raise PartsError("table communicators says %d collectives of communicator %d, and table collectives has %d" % (row["count"], row["comm"], b - a))
-            result[trace].append(Communicator({**row, "name": text_of(row["name"])}, [arrays[name][a:b] for name in columns]))
+    rows = parts.rows("select trace, comm, name, named, key, high, first_sequence, requested, count from communicators order by trace, comm")
+    result, found = {trace: [] for trace in traces}, executor.load(parts)
+    rows = [row for row in rows if row["trace"] in result]
+    check_counts(rows, found)
+    for row in rows:
+        result[row["trace"]].append(Communicator(row, text_of(row["name"]), found.get((row["trace"], row["comm"])), executor))
     return result
 
 
@@ -72,69 +74,113 @@ def refusal(inputs, ranks):
 
 # ---- waits ----
 
-def block_of(members, clocks, first, end):
-    """Starts on the island's clock, durations and presence, by member and instance."""
-    shape = (len(members), end - first)
-    start, duration, has = np.full(shape, LOST, np.int64), np.zeros(shape, np.int64), np.zeros(shape, bool)
-    for row, member in enumerate(members):
-        low, high = max(first + member.shift, 0), min(end + member.shift, len(member.comm))
-        if high <= low:
+WAIT_COLUMNS = ("start", "end", "kind", "exposed", "bytes", "bus_bytes")
+
+
+class Block:
+    """Collectives by member and instance, from slices of the members. Starts are on the island's
+    clock."""
+
+    def __init__(self, slices, offsets, fits, count):
+        shape = (len(slices), count)
+        self.start, self.duration, self.has = np.full(shape, LOST, np.int64), np.zeros(shape, np.int64), np.zeros(shape, bool)
+        self.slices, self.offsets = slices, offsets
+        for row, (piece, first, fit) in enumerate(zip(slices, offsets, fits)):
+            at, has = slice(first, first + len(piece["end"])), piece["end"] != LOST
+            self.has[row, at] = has
+            self.start[row, at] = np.where(has, fit.map(piece["start"]), LOST)
+            self.duration[row, at] = np.where(has, piece["end"] - piece["start"], 0)
+
+    def column(self, row, name):
+        """An array of a member, 0 where it has no collective."""
+        result, piece = np.zeros(self.has.shape[1], np.int64), self.slices[row]
+        result[self.offsets[row]:self.offsets[row] + len(piece[name])] = piece[name]
+        return np.where(self.has[row], result, 0)
+
+    def kinds(self):
+        """The kind of each instance, by the first member that has it."""
+        result, known = np.zeros(self.has.shape[1], np.int64), np.zeros(self.has.shape[1], bool)
+        for row in range(len(self.has)):
+            new = self.has[row] & ~known
+            if new.any():
+                result[new] = self.column(row, "kind")[new]
+                known |= new
+            if known.all():
+                break
+        return result
+
+
+def rates_of(block, wait, tolerance):
+    """Bytes of the message, their time, bytes on the bus, their time, and residuals, of each
+    instance."""
+    total = np.zeros((5, block.has.shape[1]), np.int64)
+    for row, piece in enumerate(block.slices):
+        if not piece["bytes"].any():
             continue
-        at = slice(low - member.shift - first, high - member.shift - first)
-        has[row, at] = member.comm.end[low:high] != LOST
-        start[row, at] = np.where(has[row, at], clocks.fit[member.rank].map(member.comm.start[low:high]), LOST)
-        duration[row, at] = np.where(has[row, at], member.comm.end[low:high] - member.comm.start[low:high], 0)
-    return start, duration, has
+        bytes_, on_bus = block.column(row, "bytes"), block.column(row, "bus_bytes")
+        sized, transfer = bytes_ != 0, block.duration[row] - wait[row]
+        total += [bytes_, transfer * sized, on_bus * sized, transfer * (sized & (on_bus != 0)), tolerance * sized]
+    return total
 
 
-def outcomes_of_block(start, duration, has, residuals, quorum, member_ranks):
-    """Arrays of the instances that count, and sums by member."""
+def waits_of_block(slices, first, offsets, fits, count, quorum, member_ranks):
+    """Arrays of the instances that count, sums by member, and which of them the members have that
+    have not all."""
+    block = Block(slices, offsets, fits, count)
+    start, duration, has = block.start, block.duration, block.has
     present = has.sum(axis=0)
-    counts = present >= quorum
-    start, duration, has, present = start[:, counts], duration[:, counts], has[:, counts], present[counts]
     last = start.argmax(axis=0)
     two = np.partition(start, len(start) - 2, axis=0)[-2:]
-    late = two[1] - two[0]
-    tolerance = np.where(has, residuals[:, None], 0).max(axis=0)
-    decided = late > tolerance
+    tolerance = np.where(has, np.array([fit.residual for fit in fits], np.int64)[:, None], 0).max(axis=0)
+    late = np.where(present >= 2, two[1] - two[0], 0)
+    counts, decided = present >= quorum, late > tolerance
     wait = np.where(has, np.minimum(np.maximum(two[1] - start, 0), duration), 0)
-    wait[~has] = 0
     is_last = (np.arange(len(start))[:, None] == last) & decided
-    sums = {"matched": has.sum(axis=1), "decided": (has & decided).sum(axis=1), "wait_ns": wait.sum(axis=1),
-            "transfer_ns": (duration - wait).sum(axis=1), "last": is_last.sum(axis=1), "late_ns": np.where(is_last, late, 0).sum(axis=1)}
-    arrays = {"instance": np.flatnonzero(counts), "present": present, "last": np.where(decided, member_ranks[last], -1), "late": late,
-              "last_start": two[1], "tolerance": tolerance, "wait": wait.sum(axis=0), "transfer": (duration - wait).sum(axis=0)}
-    return arrays, sums, has
+    sums = {name: values[:, counts].sum(axis=1) for name, values in {
+        "matched": has, "decided": has & decided, "wait_ns": wait, "transfer_ns": duration - wait, "last": is_last,
+        "late_ns": np.where(is_last, late, 0), "matched_ns": duration}.items()}
+    exposed = sum(block.column(row, "exposed") for row in range(len(slices)))
+    arrays = {"instance": np.arange(first, first + count), "present": present, "last": np.where(decided, np.array(member_ranks)[last], -1),
+              "late": late, "wait": wait.sum(axis=0), "transfer": (duration - wait).sum(axis=0), "kind": block.kinds(), "exposed": exposed}
+    arrays = {name: values[counts] for name, values in arrays.items()}
+    arrays["rates"] = rates_of(block, wait, tolerance)[:, counts].T
+    missing = {row: has[row, counts] for row in range(len(has)) if not has[row, counts].all()}
+    return arrays, sums, missing
 
 
 def waits_of(members, clocks, begin, end, quorum, executor):
-    """Arrays of the outcomes of instances begin to end - 1, the sums by member, and which member has
-    which outcome."""
-    residuals = np.array([clocks.fit[m.rank].residual for m in members], np.int64)
-    member_ranks, pieces, totals, has = np.array([m.rank for m in members]), [], {}, []
-    step = max(CELLS // max(len(members), 1), 1)
-    blocks = (block_of(members, clocks, first, min(first + step, end)) + (residuals, quorum, member_ranks) for first in range(begin, end, step))
-    for first, (arrays, sums, present) in zip(range(begin, end, step), executor.map(outcomes_of_block, blocks)):
-        arrays["instance"] += first
+    """Arrays of the outcomes of instances begin to end - 1, the sums by member, and the absences."""
+    fits, ranks = [clocks.fit[m.rank] for m in members], [m.rank for m in members]
+    step, pieces, totals, absences, at = max(CELLS // max(len(members), 1), 1), [], {}, [], 0
+
+    def requests():
+        for first in range(begin, end, step):
+            count = min(step, end - first)
+            spans = [(max(first + m.shift, 0), min(first + count + m.shift, len(m.comm))) for m in members]
+            yield ([(m.comm, low, max(high, low)) for m, (low, high) in zip(members, spans)],
+                   (first, [min(low - m.shift - first, count) for m, (low, _) in zip(members, spans)], fits, count, quorum, ranks))
+
+    for arrays, sums, missing in executor.map(waits_of_block, requests(), WAIT_COLUMNS, 1):
+        absences.append((at, at + len(arrays["instance"]), missing))
+        at += len(arrays["instance"])
         pieces.append(arrays)
-        has.append(present)
         for name, values in sums.items():
             totals[name] = totals.get(name, 0) + values
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}, totals, np.concatenate(has, axis=1)
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}, totals, absences
 
 
-def member_kinds(group_members, instances, name):
-    """The values of an array of the communicators at the instances, by the first member that has each."""
-    values, known = np.zeros(len(instances), np.int64), np.zeros(len(instances), bool)
-    for member in group_members:
+def member_sites(members, instances):
+    """The sites of instances, by the first member that has each."""
+    sites, known = np.zeros(len(instances), np.int64), np.zeros(len(instances), bool)
+    for member in members:
         index = instances + member.shift
         inside = (index >= 0) & (index < len(member.comm)) & ~known
         inside[inside] &= member.comm.end[index[inside]] != LOST
-        values[inside] = getattr(member.comm, name)[index[inside]]
+        sites[inside] = member.comm.site[index[inside]]
         known |= inside
         if known.all():
             break
-    return values, known
+    return sites
 
 
 # ---- the whole ----
@@ -146,7 +192,7 @@ class Ranks:
         executor = executor or Here()
         self.quorum, self.warnings = quorum, []
         self.inputs, self.run_id = read_inputs(parts, run)
-        comms = read_communicators(parts, [item.trace for item in self.inputs if item.is_used])
+        comms = read_communicators(parts, [item.trace for item in self.inputs if item.is_used], executor)
         self.select(comms)
         self.warnings += [item.why for item in self.inputs if item.is_fault]
         self.warn_of_missing()
@@ -191,33 +237,23 @@ class Ranks:
             members = [m for m in group.members if group.island is not None and self.clocks.island[m.rank] == group.island]
             if len(members) < group.quorum:
                 continue
-            arrays, sums, has = waits_of(members, self.clocks, group.begin, group.end, group.quorum, executor)
-            self.outcomes.append(Outcomes(number, group, members, has=has, **arrays))
+            arrays, sums, absences = waits_of(members, self.clocks, group.begin, group.end, group.quorum, executor)
+            self.outcomes.append(Outcomes(number, group, members, absences, arrays))
             self.incomplete += int((arrays["present"] < len(group.members)).sum())
             self.undecided += int((arrays["last"] < 0).sum())
             for row, member in enumerate(members):
                 for name, values in sums.items():
                     setattr(self.ranks[member.rank], name, getattr(self.ranks[member.rank], name) + int(values[row]))
-                self.count_matched(member, arrays["instance"][has[row]])
             for rank in np.unique(arrays["last"][arrays["last"] >= 0]):
                 late.setdefault(int(rank), []).append(arrays["late"][arrays["last"] == rank])
         for rank, values in late.items():
             self.ranks[rank].late_median_ns = median_of(np.concatenate(values))
         self.count_unmatched()
 
-    def count_matched(self, member, instances):
-        index = instances + member.shift
-        rank = self.ranks[member.rank]
-        rank.matched_time = getattr(rank, "matched_time", 0) + int((member.comm.end[index] - member.comm.start[index]).sum())
-
     def count_unmatched(self):
         for rank in self.ranks:
-            count = time = 0
-            for comm in rank.comms:
-                known = comm.end != LOST
-                count += int(known.sum())
-                time += int((comm.end[known] - comm.start[known]).sum())
-            rank.unmatched, rank.unmatched_ns = count - rank.matched, time - getattr(rank, "matched_time", 0)
+            rank.unmatched = sum(comm.summary.count for comm in rank.comms) - rank.matched
+            rank.unmatched_ns = sum(comm.summary.time_ns for comm in rank.comms) - rank.matched_ns
 
     @property
     def matched(self):
@@ -229,11 +265,18 @@ class Ranks:
         """How often each rank would be last by chance, and the variance of it."""
         expected, variance = np.zeros(len(self.ranks)), np.zeros(len(self.ranks))
         for outcomes in self.outcomes:
-            ranks = np.array([m.rank for m in outcomes.members])
-            for i in np.flatnonzero(outcomes.last >= 0):
-                chance, there = 1.0 / int(outcomes.present[i]), ranks[outcomes.has[:, i]]
-                expected[there] += chance
-                variance[there] += chance * (1 - chance)
+            decided, of_all = outcomes.last >= 0, {}
+            chance = 1.0 / outcomes.present
+            for row, member in enumerate(outcomes.members):
+                before = expected[member.rank], variance[member.rank]
+                if outcomes.has_all(row) and before in of_all:
+                    after = of_all[before]
+                else:
+                    own = chance[decided & outcomes.has(row)]
+                    after = added(before[0], own), added(before[1], own * (1 - own))
+                if outcomes.has_all(row):
+                    of_all[before] = after
+                expected[member.rank], variance[member.rank] = after
         return expected, variance
 
     def find_stragglers(self):
@@ -268,13 +311,12 @@ class Ranks:
     def places_of(self, outcomes):
         """The site of each outcome: of the reference, else of the first member that is read."""
         read = [m for m in outcomes.members if m.rank in self.reads]
-        return member_kinds(sorted(read, key=lambda m: m.rank != self.clocks.reference), outcomes.instance, "site")[0]
+        return member_sites(sorted(read, key=lambda m: m.rank != self.clocks.reference), outcomes.instance)
 
     def make_rows(self, parts):
         rows, last = {}, {}
         for outcomes in self.outcomes:
-            kinds, sites = member_kinds(outcomes.members, outcomes.instance, "kind")[0], self.places_of(outcomes)
-            exposed, rates = self.exposed_of(outcomes), self.rates_of(outcomes)
+            kinds, exposed, sites = outcomes.kind, outcomes.exposed, self.places_of(outcomes)
             for i in range(len(kinds)):
                 key = int(kinds[i]), int(sites[i])
                 row = rows.setdefault(key, dict(kind=key[0], site=key[1], calls=0, wait_ns=0, transfer_ns=0, exposed_ns=0, decided=0, last=0, last_rank=-1, rate=[0] * 5))
@@ -282,8 +324,7 @@ class Ranks:
                 row["wait_ns"] += int(outcomes.wait[i])
                 row["transfer_ns"] += int(outcomes.transfer[i])
                 row["exposed_ns"] += int(exposed[i])
-                if rates is not None:
-                    row["rate"] = [a + int(b) for a, b in zip(row["rate"], rates[:, i])]
+                row["rate"] = [a + int(b) for a, b in zip(row["rate"], outcomes.rates[i])]
                 rank = int(outcomes.last[i])
                 if rank < 0:
                     continue
@@ -296,33 +337,14 @@ class Ranks:
             row["path"] = paths.get(row["site"], []) if row["site"] else []
         self.rows = sorted(rows.values(), key=lambda r: (-r["wait_ns"], -r["transfer_ns"], r["kind"], r["path"]))
 
-    def exposed_of(self, outcomes):
-        total = np.zeros(len(outcomes.instance), np.int64)
-        for row, member in enumerate(outcomes.members):
-            has = outcomes.has[row]
-            total[has] += member.comm.exposed[outcomes.instance[has] + member.shift]
-        return total
-
-    def rates_of(self, outcomes):
-        """Bytes of the message, their time, bytes on the bus, their time, and residuals, of each
-        outcome; None: no size is known."""
-        total, known = np.zeros((5, len(outcomes.instance)), np.int64), False
-        for row, member in enumerate(outcomes.members):
-            has = outcomes.has[row]
-            index = outcomes.instance[has] + member.shift
-            comm, bytes_ = member.comm, member.comm.bytes[index]
-            if not bytes_.any():
-                continue
-            known, duration = True, comm.end[index] - comm.start[index]
-            waited = outcomes.last_start[has] - self.clocks.fit[member.rank].map(comm.start[index])
-            transfer = duration - np.minimum(np.maximum(waited, 0), duration)
-            sized, on_bus = bytes_ != 0, (bytes_ != 0) & (comm.bus_bytes[index] != 0)
-            total[:, has] += [bytes_, transfer * sized, comm.bus_bytes[index] * sized, transfer * on_bus, outcomes.tolerance[has] * sized]
-        return total if known else None
-
     @property
     def exposed_ns(self):
         return sum(rank.input.gpu_exposed_communication_ns for rank in self.ranks)
+
+
+def added(value, numbers):
+    """Adds floating-point numbers to a value, one after the other."""
+    return float(np.add.accumulate(np.concatenate([[value], numbers]))[-1])
 
 
 def rate_of(row, on_bus):

@@ -4,6 +4,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/search.h"
+#include "report/stats/median.h"
 #include "report/text/format_number.h"
 #include <stdlib.h>
 #include <string.h>
@@ -146,8 +147,7 @@ static void restart_step_stats(void *context)
 
 	lifetimes_reader_restart(reading->lifetimes);
 	for (size_t i = 0; i < table->count; i++)
-		table->steps[i] = (struct step_stats){ .step = table->steps[i].step,
-			.latest_end_ns = table->steps[i].latest_end_ns };
+		table->steps[i] = (struct step_stats){ .step = table->steps[i].step };
 	table->has_gpu = table->has_allocated = table->has_reserved = false;
 	reading->at = reading->level_at = reading->open_count = 0;
 	reading->allocated = reading->reserved = 0;
@@ -160,11 +160,10 @@ static void add_step_memory(void *context, const struct observed_memory *memory)
 	lifetimes_reader_memory(reading->lifetimes, memory);
 }
 
-static struct step_table *new_table(const struct process *process)
+static struct step_table *new_table(
+	const struct process *process, const struct profile_options *options)
 {
-	const struct profile_options *options = &process->profile->options;
 	struct step_table *table = xcalloc(sizeof *table);
-	uint64_t latest = 0;
 
 	table->steps = xcalloc((process->steps->count + 1) * sizeof *table->steps);
 	for (size_t i = 0; i < process->steps->count; i++) {
@@ -173,13 +172,20 @@ static struct step_table *new_table(const struct process *process)
 		if (options->steps &&
 			(step->number < options->first_step || step->number > options->last_step))
 			continue;
-		table->steps[table->count].step = step;
-		table->steps[table->count].latest_end_ns = latest = max_u64(
-			latest, step->window_end_ns);
-		table->count++;
+		table->steps[table->count++].step = step;
 		table->usual += step->kind == STEP_USUAL;
 	}
 	return table;
+}
+
+/* The windows of the steps are known. */
+static void set_latest_ends(struct step_table *table)
+{
+	uint64_t latest = 0;
+
+	for (size_t i = 0; i < table->count; i++)
+		table->steps[i].latest_end_ns = latest = max_u64(
+			latest, table->steps[i].step->window_end_ns);
 }
 
 /* The context of add_step_gap. */
@@ -309,10 +315,24 @@ static void set_windows(struct step_table *table, const struct steps *steps)
 	}
 }
 
+/* The pass is over, and the windows of the steps are known. */
+static struct step_table *finish_table(struct step_stats_reader *reading)
+{
+	struct step_table *table = reading->table;
+
+	set_windows(table, reading->process->steps);
+	set_latest_ends(table);
+	add_levels_until(reading, UINT64_MAX);
+	free(reading->open);
+	read_busy(table, reading->process);
+	find_outliers(table);
+	return table;
+}
+
 static struct step_table *read_table(struct process *process)
 {
 	struct step_stats_reader reading = { .process = process,
-		.table = new_table(process),
+		.table = new_table(process, &process->profile->options),
 		.lifetimes = memory_leaks_possible(process) ? lifetimes_reader_new(process)
 							    : NULL };
 	const struct profile_observer observer = { .context = &reading,
@@ -328,12 +348,7 @@ static struct step_table *read_table(struct process *process)
 
 	lifetimes_reader_attach(reading.lifetimes, pass);
 	profile_free(pass);
-	set_windows(reading.table, process->steps);
-	add_levels_until(&reading, UINT64_MAX);
-	free(reading.open);
-	read_busy(reading.table, process);
-	find_outliers(reading.table);
-	return reading.table;
+	return finish_table(&reading);
 }
 
 static void free_table(void *data)
@@ -345,25 +360,68 @@ static void free_table(void *data)
 	free(table);
 }
 
+static const char table_key; /* of process_attach */
+
 const struct step_table *step_table_of(struct process *process)
 {
-	static const char key; /* of process_attach */
+	if (!process_attached(process, &table_key))
+		process_attach(process, &table_key, read_table(process), free_table);
+	return process_attached(process, &table_key);
+}
 
-	if (!process_attached(process, &key))
-		process_attach(process, &key, read_table(process), free_table);
-	return process_attached(process, &key);
+/* ---- in the pass that makes the profile ---- */
+
+struct step_table_join {
+	struct step_stats_reader reading;
+	struct profile_observer observer;
+	const struct options *options;
+};
+
+struct step_table_join *step_table_join_new(const struct options *options)
+{
+	struct step_table_join *join = xcalloc(sizeof *join);
+
+	join->options = options;
+	return join;
+}
+
+const struct profile_observer *step_table_join_begin(void *context, struct process *process)
+{
+	struct step_table_join *join = context;
+	const struct profile_options wanted = process_profile_options(process, join->options);
+
+	if (!process->steps || !process->steps->count)
+		return NULL;
+	join->reading = (struct step_stats_reader){ .process = process,
+		.table = new_table(process, &wanted) };
+	join->observer = (struct profile_observer){ .context = &join->reading,
+		.restart = restart_step_stats,
+		.segment = add_step_cpu_time,
+		.work = add_step_gpu_work,
+		.level = set_level };
+	return &join->observer;
+}
+
+void step_table_join_end(struct step_table_join *join)
+{
+	if (join->reading.table)
+		process_attach(join->reading.process, &table_key, finish_table(&join->reading),
+			free_table);
+	free(join);
 }
 
 bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns)
 {
 	struct step_table *table = process->steps && !steps_overlap(process->steps)
-					   ? new_table(process)
+					   ? new_table(process, &process->profile->options)
 					   : NULL;
 	uint64_t steps_ns = 0;
 
 	*busy_ns = *idle_ns = 0;
-	if (table && table->usual)
+	if (table && table->usual) {
+		set_latest_ends(table);
 		read_busy(table, process);
+	}
 	for (size_t i = 0; table && i < table->count; i++)
 		if (table->steps[i].step->kind == STEP_USUAL) {
 			*busy_ns += table->steps[i].busy_ns;
@@ -425,8 +483,7 @@ double step_trend(const int64_t *values, size_t count)
 			slopes[pairs++] = (double)saturating_subtract(
 						  values[later * stride], values[i * stride]) /
 					  (double)((later - i) * stride);
-	qsort(slopes, pairs, sizeof *slopes, compare_double);
-	middle = pairs % 2 ? slopes[pairs / 2] : (slopes[pairs / 2 - 1] + slopes[pairs / 2]) / 2;
+	middle = median_unsorted(slopes, pairs);
 	free(slopes);
 	return middle;
 }

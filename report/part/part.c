@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/part/part.h"
+#include "report/analysis/step_stats.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/hash_index.h"
@@ -71,6 +72,21 @@ static char *shown_name(const struct part_task *task, const struct rank_input *i
 	return name.text;
 }
 
+/* Reads a process, and in the same pass the table of its steps. Returns false if it cannot be
+ * read. */
+static bool read_input(const struct part_task *task, struct rank_input *input)
+{
+	struct step_table_join *steps = step_table_join_new(task->options);
+	const struct process_join join = { step_table_join_begin, steps };
+	bool is_open;
+
+	input->process.join = &join;
+	is_open = rank_input_read(input, task->categories, task->options);
+	input->process.join = NULL;
+	step_table_join_end(steps);
+	return is_open;
+}
+
 /* Writes process `number` of a file, which has the path `path`. */
 static void write_process(
 	struct part_task *task, const struct part_input *from, size_t number, const char *path)
@@ -87,7 +103,7 @@ static void write_process(
 		.options = task->options };
 
 	input->bytes = from->bytes;
-	part.is_open = rank_input_read(input, task->categories, task->options);
+	part.is_open = read_input(task, input);
 	part_process_write(&part);
 	*ARRAY_ADD(task->entries, task->room, task->count) = (struct part_entry){ trace,
 		input->process.rank, input->status, from };

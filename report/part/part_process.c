@@ -161,36 +161,99 @@ static void add_leaf(
 		collective_nodes_add(context, node, at_ns);
 }
 
-/* Returns the sites of the collectives, and writes their paths. The caller frees the array. */
-static uint64_t *find_sites(const struct part_process *part)
+/* Sets the site of each collective by the node that launched it (0: unknown), and writes the paths
+ * of the sites. */
+static void set_sites(const struct part_process *part, const struct tree *tree,
+	const uint32_t *launched_at, uint64_t *sites)
+{
+	uint64_t *hashes = part_path_hashes(&part->input->process, tree, false);
+	bool *written = xcalloc(tree->count);
+
+	for (size_t i = 0; i < part->input->collectives.count; i++) {
+		const uint32_t node = launched_at[i];
+
+		sites[i] = hashes[node];
+		if (node && !written[node])
+			put_site(part, tree, node, sites[i]);
+		written[node] = true;
+	}
+	free(written);
+	free(hashes);
+}
+
+/* Finds the nodes that launched the collectives without a pass over the trace. Returns false if the
+ * nodes of the trace do not say it: for launches in no range, in ranges whose names are not in the
+ * table of names, or by CUDA graphs. */
+static bool find_launch_nodes(
+	const struct part_process *part, const uint32_t *nodes, uint32_t *launched_at)
+{
+	const struct collectives *collectives = &part->input->collectives;
+	const struct process *process = &part->input->process;
+
+	for (size_t i = 0; i < collectives->count; i++) {
+		const struct collective *one = &collectives->all[i];
+
+		launched_at[i] = 0;
+		if (one->launched_ns == UINT64_MAX ||
+			!categories_is_communication(
+				process->categories, reader_name(process->reader, one->kernel)))
+			continue;
+		if (!one->launch_node || nodes[one->launch_node] == NODE_UNRESOLVED)
+			return false;
+		launched_at[i] = nodes[one->launch_node];
+	}
+	return true;
+}
+
+/* Sets the sites by the nodes of the trace. Returns false if they do not say all. */
+static bool find_sites_by_nodes(
+	const struct part_process *part, uint32_t *launched_at, uint64_t *sites)
+{
+	const struct process *process = &part->input->process;
+	struct tree *tree = tree_new();
+	struct node_names *names = node_names_new(process->reader, process->texts, tree,
+		!part->options->no_fold, part->options->demangle, process->categories);
+	const bool found = find_launch_nodes(part, node_names_nodes(names, 0), launched_at);
+
+	if (found)
+		set_sites(part, tree, launched_at, sites);
+	node_names_free(names);
+	tree_free(tree);
+	return found;
+}
+
+/* Sets the sites by a pass over the trace. */
+static void find_sites_by_pass(
+	const struct part_process *part, uint32_t *launched_at, uint64_t *sites)
 {
 	const struct process *process = &part->input->process;
 	const struct collectives *collectives = &part->input->collectives;
 	struct collective_nodes nodes = collective_nodes_new(collectives);
 	const struct profile_observer observer = { .context = &nodes, .leaf = add_leaf };
 	struct profile_options options = collective_nodes_options(process, part->options);
-	uint64_t *sites = xcalloc((collectives->count + 1) * sizeof *sites), *hashes;
 	struct profile *profile;
-	bool *written;
 
 	options.observer = &observer;
 	options.no_percentiles = true;
 	profile = profile_build(process->reader, process->texts, &options);
 	profile->options.observer = NULL;
-	hashes = part_path_hashes(process, profile->tree, false);
-	written = xcalloc(profile->tree->count);
-	for (size_t i = 0; i < collectives->count; i++) {
-		const uint32_t node = collective_node_of(&nodes, profile, i);
-
-		sites[i] = hashes[node];
-		if (node && !written[node])
-			put_site(part, profile->tree, node, sites[i]);
-		written[node] = true;
-	}
-	free(written);
-	free(hashes);
+	for (size_t i = 0; i < collectives->count; i++)
+		launched_at[i] = collective_node_of(&nodes, profile, i);
+	set_sites(part, profile->tree, launched_at, sites);
 	profile_free(profile);
 	collective_nodes_free(&nodes);
+}
+
+/* Returns the sites of the collectives, and writes their paths. The caller frees the array. */
+static uint64_t *find_sites(const struct part_process *part)
+{
+	const size_t count = part->input->collectives.count;
+	uint64_t *sites = xcalloc((count + 1) * sizeof *sites);
+	uint32_t *launched_at = xcalloc((count + 1) * sizeof *launched_at);
+
+	if (!find_sites_by_nodes(part, launched_at, sites))
+		find_sites_by_pass(part, launched_at, sites);
+	free(launched_at);
 	return sites;
 }
 

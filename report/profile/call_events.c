@@ -69,7 +69,8 @@ static bool instances_need_gpu_time(const struct profile *profile)
 	const struct profile_observer *observer = profile->options.observer;
 
 	return profile->options.metric == METRIC_GPU &&
-	       (!observer || profile->options.target || observer->instance || observer->ended);
+	       (!observer || profile->options.observer_joins || profile->options.target ||
+		       observer->instance || observer->ended);
 }
 
 /* The instance that waits for the GPU record of `call`. If children are kept, a graph is an

@@ -46,7 +46,8 @@ void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gp
 	struct idle_gaps_device *device;
 
 	if (!profile->timeline || profile->options.no_owners_and_delays ||
-		profile->options.target || profile->options.observer ||
+		profile->options.target ||
+		(profile->options.observer && !profile->options.observer_joins) ||
 		(!gpu->start_ns && !gpu->end_ns))
 		return;
 	if (!gaps)

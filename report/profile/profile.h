@@ -165,12 +165,15 @@ struct profile_options {
 	bool steps; /* count only from first_step to last_step */
 	uint64_t first_step, last_step;
 	/* With a target, or with an observer of calls or ranges, the sums of nodes are
-	 * incomplete, because the fast path then skips them. */
+	 * incomplete, because the fast path then skips them; unless the observer joins. */
 	const struct profile_target *target; /* keep this instance's children; NULL: none */
 	/* Percent of the target's value. Smaller children are kept as groups only. 0: 1 percent.
 	 * Negative: 0 percent. */
 	double min_percent_of_target;
 	const struct profile_observer *observer; /* NULL: none */
+	/* The pass makes the whole profile, as without the observer, whose `restart` must be set:
+	 * the pass may begin again. */
+	bool observer_joins;
 	/* Timeline of an earlier pass, which must outlive the profile. NULL: the pass makes one
 	 * if the trace has timed GPU work. */
 	struct timeline *timeline;

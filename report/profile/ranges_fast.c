@@ -153,6 +153,8 @@ int profile_next_event(struct profile *profile, struct trace_event *event, uint6
 		return reader_next(profile->reader, event);
 	if (profile_observes_values(&profile->options) && profile->options.metric != METRIC_GPU)
 		return run_ranges_all_observed(profile, event, events);
+	if (observer && profile->options.observer_joins)
+		return run_ranges_all_observed(profile, event, events);
 	if (observer && (observer->segment || observer->closed || observer->call))
 		return run_ranges_observed(profile, event, events);
 	if (profile->options.target)

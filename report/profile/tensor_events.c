@@ -27,7 +27,8 @@ static void update_allocated(struct profile *profile, int64_t allocated)
 }
 
 /* Finds the level before the first record. The ranges up to it began with that, not with 0. An
- * observer must not see the events twice: its pass has the level of an earlier one. */
+ * observer that does not join must not see the events twice: its pass has the level of an earlier
+ * one. */
 static void find_start_level(struct profile *profile, int64_t level)
 {
 	struct profile_options *options = &profile->options;
@@ -36,7 +37,8 @@ static void find_start_level(struct profile *profile, int64_t level)
 		return;
 	options->allocated_at_start = level;
 	options->knows_allocated_at_start = true;
-	profile->state->needs_start_level = level != 0 && !options->observer;
+	profile->state->needs_start_level = level != 0 &&
+					    (!options->observer || options->observer_joins);
 }
 
 /* `changed`: what the record added to the level. */

@@ -305,7 +305,12 @@ bool process_read(struct process *process, const struct options *options, char *
 		return false;
 	find_process_steps(process, options);
 	wanted = process_profile_options(process, options);
+	if (process->join)
+		wanted.observer = (*process->join->begin)(process->join->context, process);
+	wanted.observer_joins = wanted.observer != NULL;
 	process->profile = profile_build(process->reader, process->texts, &wanted);
+	process->profile->options.observer = NULL;
+	process->profile->options.observer_joins = false;
 	steps_finish_gpu(process->steps);
 	use_profile_metric(process);
 	process->integrity = integrity_of(process->profile);

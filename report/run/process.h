@@ -15,14 +15,24 @@
 #include "report/run/options.h"
 #include "report/symbols/symbols.h"
 
+struct process;
+
 /* An instance that --instances shows. One of the two members is NULL. */
 struct kept_instance {
 	struct profile *profile;   /* profile->target is the instance, with its children */
 	struct instance *instance; /* the instance, without children */
 };
 
+/* Who has an observer in the pass that makes the profile of a process. `begin` returns it when the
+ * steps are known, or NULL; it must live until process_read returns, and have `restart`. */
+struct process_join {
+	const struct profile_observer *(*begin)(void *context, struct process *process);
+	void *context;
+};
+
 struct process {
 	char *path;
+	const struct process_join *join; /* NULL: none */
 	struct trace_reader *reader;
 	struct string_table *texts;
 	/* What PPERF_SCHEDULE recorded. NULL: everything was recorded. */
@@ -76,7 +86,7 @@ struct processes processes_read_named(const struct options *options);
  * is compared. */
 struct processes processes_read_side(const struct options *options, const char *path);
 /* These four are for a view that reads one process at a time. Before the first of them, `path` and
- * `categories` are set and all other members are zero. */
+ * `categories` are set, maybe `join`, and all other members are zero. */
 
 /* Opens the trace, and fills what is known without a profile. On failure returns false and fills
  * `error`. */

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/stats/theil_sen.h"
-#include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/stats/median.h"
 #include <math.h>
 #include <stdlib.h>
-
-static double sort_and_median(double *values, size_t count)
-{
-	qsort(values, count, sizeof *values, compare_double);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 /* Copies at most THEIL_SEN_PAIRS_MAX evenly spaced pairs, with the first and the last. Returns
  * their number. */
@@ -41,7 +35,7 @@ static double median_slope(const struct clock_readings *pairs, size_t count)
 				slopes[used++] = (clock_difference(&pairs[j]) -
 							 clock_difference(&pairs[i])) /
 						 (double)(pairs[j].own_ns - pairs[i].own_ns);
-	slope = used ? sort_and_median(slopes, used) : 0;
+	slope = used ? median_unsorted(slopes, used) : 0;
 	free(slopes);
 	return slope;
 }
@@ -49,7 +43,7 @@ static double median_slope(const struct clock_readings *pairs, size_t count)
 static void fit_offset(
 	struct theil_sen_fit *fit, const struct clock_readings *pairs, size_t count, double drift)
 {
-	double *rest = xcalloc(count * sizeof *rest);
+	double *rest = xcalloc(count * sizeof *rest), most = 0;
 	/* Kept as an integer, because a double has only 53 bits. */
 	const int64_t first = pairs[0].other_ns - pairs[0].own_ns;
 
@@ -57,11 +51,13 @@ static void fit_offset(
 	for (size_t i = 0; i < count; i++)
 		rest[i] = (double)(pairs[i].other_ns - pairs[i].own_ns - first) -
 			  drift * (double)(pairs[i].own_ns - fit->origin_ns);
-	fit->offset_ns = first + llround(sort_and_median(rest, count));
-	for (size_t i = 0; i < count; i++)
+	fit->offset_ns = first + llround(median_unsorted(rest, count));
+	for (size_t i = 0; i < count; i++) {
 		rest[i] = fabs((double)(pairs[i].other_ns - theil_sen_map(fit, pairs[i].own_ns)));
-	fit->residual_ns = (uint64_t)llround(sort_and_median(rest, count));
-	fit->residual_max_ns = (uint64_t)llround(rest[count - 1]);
+		most = rest[i] > most ? rest[i] : most;
+	}
+	fit->residual_ns = (uint64_t)llround(median_unsorted(rest, count));
+	fit->residual_max_ns = (uint64_t)llround(most);
 	free(rest);
 }
 

@@ -4,7 +4,7 @@
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
-from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow
 from part_tools import ENGINES, job, manifests, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
@@ -61,6 +61,24 @@ def the_tables_of_a_trace_add_up_to_its_views(folder):
 
 
 @case
+def steps_of_any_trace_are_those_of_the_view(folder):
+    """The steps are read in the pass that makes the profile, which may begin again."""
+    (folder / "random").mkdir()
+    run(folder, "random_traces", folder / "random", 12, 7, check=0)
+    checked = 0
+    for number, path in enumerate(sorted((folder / "random").iterdir()) + [p for p in sorted(GIVEN.glob("kineto/*")) if p.is_file()]):
+        part(path, folder / str(number), "--no-findings")
+        rows = table(folder / str(number), "steps")
+        found = report("steps", path, "-f", "csv", check=None)
+        want = [r for r in csv.DictReader(io.StringIO(found.stdout.decode())) if r["kind"] == "step"] if found.returncode == 0 else []
+        keys = [key for key in (rows[0] if rows else []) if want and key in want[0] and key not in ("rank", "trace")]
+        if len({row["trace"] for row in rows}) == 1:
+            assert [[r[k] for k in keys] for r in rows] == [[r[k] for k in keys] for r in want], path
+            checked += bool(rows)
+    assert checked >= 4, checked
+
+
+@case
 def spreads_count_each_call_once(folder):
     traces, parts = job(folder / "job", 1, 10), folder / "parts"
     part(traces, parts)
@@ -102,6 +120,39 @@ def shares_are_disjoint_and_complete(folder):
 
 
 @case
+def the_order_of_arguments_and_the_number_of_shares_change_no_row(folder):
+    traces = sorted(job(folder / "job", 9, 3).glob("*.bin"))
+    part(traces, folder / "whole")
+    rows = {name: sorted(tuple(row.items()) for row in table(folder / "whole", name)) for name in os.listdir(folder / "whole") if name != "manifest"}
+    shuffled = traces[4:] + traces[3::-1] + traces[2:5]
+    part(shuffled, folder / "shuffled")
+    assert contents(folder / "shuffled") == contents(folder / "whole")
+    for index in range(4):
+        part(shuffled if index % 2 else traces, folder / "shares", "--share", "--tasks", 4, env={"JOB_COMPLETION_INDEX": str(index)})
+    for name, want in rows.items():
+        assert sorted(tuple(row.items()) for row in table(folder / "shares", name)) == want, name
+
+
+@case
+def many_traces_need_few_descriptors(folder):
+    traces, parts = job(folder / "job", 512, 1), folder / "parts"
+    limited = subprocess.run(["sh", "-c", 'ulimit -n 64; exec "$@"', "sh", str(REPORT), "part", str(traces), "-o", str(parts), "--no-findings"],
+                             capture_output=True, text=True, env=environment(), timeout=300)
+    assert limited.returncode == 0 and "512 traces: 512 written" in limited.stdout, limited.stderr[-600:]
+
+
+@case
+def processes_of_mpirun_take_their_shares(folder):
+    if not shutil.which("mpirun"):
+        raise Skip("mpirun is not installed")
+    traces, parts = job(folder / "job", 7, 2), folder / "parts"
+    result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", str(REPORT), "part", "--share", str(traces), "-o", str(parts)],
+                            capture_output=True, text=True, env=environment(), timeout=300)
+    assert result.returncode == 0, result.stderr[-600:]
+    assert len(manifests(parts)) == 3 and sorted(int(r["rank"]) for r in table(parts, "processes")) == list(range(7))
+
+
+@case
 def damaged_and_empty_traces_have_a_status(folder):
     traces, parts = job(folder / "job", 5, 4), folder / "parts"
     os.truncate(traces / "rank00001.bin", (traces / "rank00001.bin").stat().st_size // 2)
@@ -130,6 +181,36 @@ def ranks_are_those_of_pperf_report(folder):
     part(traces, parts)
     got = same(traces, parts)
     assert got["matched"] == 240 and got["stragglers"][0]["rank"] == 3
+
+
+@slow
+def a_thousand_ranks_are_those_of_pperf_report(folder):
+    if SANITIZED:
+        raise Skip("as in the plain build")
+    traces, parts = job(folder / "job", 1024, 10, "straggler=3"), folder / "parts"
+    part(traces, parts, "--no-findings")
+    got = same(traces, parts)
+    assert len(got["rows"]) == 1024 and got["matched"] == 240 and got["stragglers"][0]["rank"] == 3
+
+
+@case
+def six_faults_of_a_job_are_as_worked_out(folder):
+    """Of 64: one cut, one empty, one missing, one twice, one restarted, one of another run."""
+    traces, parts = job(folder / "job", 64, 10, "straggler=3"), folder / "parts"
+    os.truncate(traces / "rank00010.bin", (traces / "rank00010.bin").stat().st_size // 2)
+    (traces / "rank00011.bin").write_bytes(b"")
+    (traces / "rank00012.bin").unlink()
+    shutil.copy(traces / "rank00013.bin", traces / "copy.bin")
+    job(traces, 64, 10, "first=14", "count=1", "pid=5000", "prefix=early", "start=1699999990000000000")
+    job(traces, 64, 10, "first=20", "count=1", "prefix=other", "start=1600000000000000000", "run=77")
+    part(traces, parts)
+    got = same(traces, parts)
+    assert sorted(f["status"] for f in got["faults"]) == ["copy", "cut", "empty", "other_run", "superseded"]
+    assert got["missing_ranks"] == [11, 12] and got["matched"] == 240 and len(got["rows"]) == 62
+    assert got["stragglers"][0]["rank"] == 3 and any("rank" in w and "11, 12" in w for w in got["warnings"])
+    cut = [row for row in got["rows"] if row["rank"] == 10][0]
+    assert 0 < cut["matched"] < 240 and got["incomplete"] == 240 - cut["matched"]
+    assert all(row["matched"] == 240 for row in got["rows"] if row["rank"] != 10)
 
 
 @case
@@ -252,6 +333,50 @@ def a_query_reads_tables_and_nothing_else(folder):
     assert not (folder / "out.csv").exists() and not (folder / "db").exists()
 
 
+PYTHON = """
+import gc, importlib.util, json, sys
+import pperf
+folder, none = sys.argv[1:3]
+ranks, places, steps = pperf.ranks(folder), pperf.places(folder), pperf.steps(folder)
+gc.collect()
+parts = pperf.parts(folder)
+of_each = parts.query("select rank, count(*) n from collectives group by rank order by rank")
+waits = parts.query("select rank, wait_ns from rank_waits order by rank").fetchall()
+assert waits == ranks.project("rank, wait_ns").fetchall() == parts.ranks().project("rank, wait_ns").fetchall()
+made = {"df": "pandas", "pl": "polars", "arrow": "pyarrow"}
+for method, module in made.items():
+    if importlib.util.find_spec(module):
+        table = getattr(of_each, method)()
+        assert getattr(table, "num_rows", None) or len(table.read_all() if hasattr(table, "read_all") else table) == 3, method
+for wrong in (lambda: parts.query("select * from read_text('/etc/passwd')"), lambda: parts.query("select nothing"), lambda: pperf.ranks(none)):
+    try:
+        wrong()
+        raise SystemExit("not refused")
+    except Exception as error:
+        assert type(error).__name__ == "PartsError" and len(str(error).splitlines()) == 1, repr(error)
+columns = {name: relation.columns for name, relation in (("ranks", ranks), ("places", places), ("steps", steps))}
+print(json.dumps([columns, of_each.fetchall(), sum(n or 0 for n, in places.project("calls").fetchall()), len(steps.fetchall())]))
+with pperf.parts([folder]) as again:
+    assert again.query("select count(*) from processes").fetchall() == [(3,)]
+"""
+
+
+@case
+def python_has_relations_of_the_parts(folder):
+    traces, parts = job(folder / "job", 3, 4), folder / "parts"
+    part(traces, parts)
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run([str(ENGINES), "-c", PYTHON, str(parts), str(folder / "none")], capture_output=True, text=True, timeout=300,
+                            env=environment(PYTHONPATH="%s:%s" % (ROOT / "python", ROOT / "preload" / "user")))
+    assert result.returncode == 0, result.stderr[-1500:]
+    columns, counts, calls, steps = json.loads(result.stdout)
+    assert counts == [[rank, 96] for rank in range(3)] and steps == 4
+    assert calls == sum(row["calls"] or 0 for row in json.loads(pperf("tree", parts, "-f", "json"))["rows"])
+    assert columns["steps"] == list(json.loads(pperf("steps", parts, "-f", "json"))["rows"][0]) and "wait_ns" in columns["ranks"]
+    assert columns["places"] == list(json.loads(pperf("tree", parts, "-f", "json"))["rows"][0])
+
+
 # ---- hostile parts ----
 
 @case
@@ -362,6 +487,47 @@ def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
             path.unlink()
         assert "32 traces: %d written, %d were there" % (count, 32 - count) in pperf("part", traces, "-o", parts, "--dask", cluster.file)
         assert contents(parts) == contents(quiet)
+
+
+PIECES = """
+import sys
+from pperf_parts import executors, output, parts, ranks
+folder, scheduler, ranks.CELLS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+executor = executors.OnDask(scheduler) if scheduler else executors.Here()
+started = []
+if scheduler:
+    start = executor.start
+    executor.start = lambda function, *rest: started.append(function.__name__) or start(function, *rest)
+tables = [t for t in parts.TABLES if t not in ("places", "spreads", "steps", "findings") and not (scheduler and t == "collectives")]
+with parts.Parts(folder, tables) as opened:
+    document = ranks.as_json(ranks.Ranks(opened, executor=executor))
+output.put_json(document, sys.stdout)
+print(started.count("waits_of_block"), len(executor.read) if scheduler else 0, file=sys.stderr)
+"""
+
+
+@case
+def pieces_on_any_number_of_workers_have_the_same_bytes(folder):
+    """The workers hold the collectives. Of 48 ranks, only those are brought that name the call paths."""
+    traces, parts = job(folder / "job", 48, 10, "groups=4x3x4", "straggler=5"), folder / "parts"
+    os.truncate(traces / "rank00010.bin", (traces / "rank00010.bin").stat().st_size // 2)
+    for index in range(5):
+        part(traces, parts, "--share", "--no-findings", env={"SLURM_PROCID": str(index), "SLURM_NTASKS": "5"})
+
+    def answer(scheduler, cells):
+        result = subprocess.run([str(ENGINES), "-c", PIECES, str(parts), str(scheduler), str(cells)], capture_output=True, text=True, timeout=300,
+                                env=environment(PYTHONPATH=str(ROOT / "python")))
+        assert result.returncode == 0, result.stderr[-1500:]
+        return result.stdout, *map(int, result.stderr.split()[-2:])
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    whole = answer("", 1 << 21)[0]
+    assert answer("", 100)[0] == whole
+    for workers in 1, 2, 3:
+        (folder / str(workers)).mkdir()
+        with Cluster(folder / str(workers), workers) as cluster:
+            text, pieces, brought = answer(cluster.file, 100)
+            assert text == whole and pieces > 40 and brought <= 4 * 40, (pieces, brought)
 
 
 @case

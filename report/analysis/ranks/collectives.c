@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define NAMES_MAX (1u << 20) /* names of kernels whose kind is kept */
+
 static const struct {
 	const char *name, *kernel, *range;
 	bool together;
@@ -112,10 +114,27 @@ static struct collective *add_collective(
 	return collective;
 }
 
-static void add_kernel_collective(struct collectives *collectives, struct trace_reader *reader,
-	const struct trace_kernel *kernel)
+/* Kinds by name of a kernel, so that each name is searched once: 0: not known yet, else
+ * collective_kernel() and 2 more. */
+struct kernel_kinds {
+	uint8_t *all;
+	size_t room;
+};
+
+static int kind_of_kernel(struct kernel_kinds *known, struct trace_reader *reader, uint32_t name)
 {
-	const int kind = collective_kernel(reader_name(reader, kernel->name));
+	if (name >= NAMES_MAX)
+		return collective_kernel(reader_name(reader, name));
+	ARRAY_GROW(known->all, known->room, (size_t)name + 1);
+	if (!known->all[name])
+		known->all[name] = (uint8_t)(collective_kernel(reader_name(reader, name)) + 2);
+	return known->all[name] - 2;
+}
+
+static void add_kernel_collective(struct collectives *collectives, struct trace_reader *reader,
+	struct kernel_kinds *known, const struct trace_kernel *kernel)
+{
+	const int kind = kind_of_kernel(known, reader, kernel->name);
 	struct collective *collective;
 	uint64_t start, end;
 
@@ -125,6 +144,7 @@ static void add_kernel_collective(struct collectives *collectives, struct trace_
 		*(kind == COLLECTIVE_PAIR ? &collectives->pairs : &collectives->untimed) += 1;
 	} else {
 		collective = add_collective(collectives, kind, kernel->gpu.correlation);
+		collective->kernel = kernel->name;
 		collective->start_ns = (int64_t)kernel->gpu.start_ns;
 		collective->end_ns = (int64_t)(kernel->gpu.end_ns > kernel->gpu.start_ns
 						       ? kernel->gpu.end_ns
@@ -178,6 +198,7 @@ static void read_collectives(
 	struct collectives *collectives, struct trace_reader *reader, struct exposed_time *exposed)
 {
 	const bool ranges = !exposed;
+	struct kernel_kinds known = { .room = 0 };
 	struct trace_event event;
 	int status;
 
@@ -187,12 +208,13 @@ static void read_collectives(
 		if (exposed)
 			exposed_time_add(exposed, &event);
 		if (!ranges && event.kind == TRACE_KERNEL)
-			add_kernel_collective(collectives, reader, event.record);
+			add_kernel_collective(collectives, reader, &known, event.record);
 		else if (ranges && event.kind == TRACE_START)
 			range_opened(collectives, reader, &event);
 		else if (ranges && event.kind == TRACE_END)
 			range_closed(collectives, reader, &event);
 	}
+	free(known.all);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
@@ -402,6 +424,7 @@ static void match_launch(struct collectives *collectives, struct trace_reader *r
 		struct collective *collective = &collectives->all[awaited[i].collective];
 
 		collective->launched_ns = launch_begin(reader, event);
+		collective->launch_node = event->kind == TRACE_LAUNCH ? event->node : 0;
 		call = collective_calls_find(sources->calls, event->stream->tid,
 			collective->launched_ns,
 			collectives->communicators[collective->communicator].device);

@@ -70,6 +70,9 @@ struct collective {
 	uint64_t bytes, bus_bytes;
 	uint64_t correlation;  /* of a range: its id */
 	uint32_t communicator; /* index in `communicators` */
+	/* Name of the kernel, and node of the trace around its launch (0: unknown, or launched by a
+	 * CUDA graph). */
+	uint32_t kernel, launch_node;
 	uint32_t place;   /* call path that launched it, set by ranks_find_stragglers; 0: unknown */
 	uint32_t outcome; /* for the caller; UINT32_MAX at first */
 	uint8_t kind;

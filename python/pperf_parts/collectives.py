@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The collectives of traces, as arrays. They stay where they were read: in this process, or in the
+memory of Dask's workers. Who needs some of them asks for slices of single communicators."""
+import hashlib
+import numpy as np
+from pperf_parts import PartsError
+
+UNKNOWN = np.iinfo(np.int64).max
+SAMPLED = 48
+LOST = -(1 << 63)  # the end of a collective whose record is lost
+TOGETHER = np.array([True] * 7 + [False] * 6)
+NAMES = ["reduce-scatter", "all-reduce", "all-reduce", "all-gather", "all-gather", "all-to-all", "barrier", "broadcast", "gather", "scatter",
+         "reduce", "other", "send/receive"]
+COLUMNS = {"start": "start_ns", "end": "end_ns", "kind": "kind::utinyint", "exposed": "exposed_ns", "site": "site", "bytes": "bytes",
+           "bus_bytes": "bus_bytes", "asked": "coalesce(requested_ns, %d)" % UNKNOWN}
+
+
+class Held:
+    """The collectives of some traces, sorted by trace, communicator and order in it."""
+
+    def __init__(self, parts):
+        columns = ", ".join('%s as "%s"' % (column, name) for name, column in COLUMNS.items())
+        arrays = parts.arrays("select trace, comm, %s from collectives order by trace, comm, seq" % columns)
+        self.arrays = {name: np.ma.getdata(arrays[name]) for name in COLUMNS}
+        trace, comm = (np.ma.getdata(arrays[name]) for name in ("trace", "comm"))
+        if len(self.arrays["kind"]) and self.arrays["kind"].max() >= len(NAMES):
+            raise PartsError("table collectives has the kind %d, which this pperf does not know" % self.arrays["kind"].max())
+        edges = np.flatnonzero((trace[1:] != trace[:-1]) | (comm[1:] != comm[:-1])) + 1
+        firsts = [0, *edges.tolist()] if len(trace) else []
+        self.ranges = {(int(trace[first]), int(comm[first])): (first, end) for first, end in zip(firsts, [*firsts[1:], len(trace)])}
+
+    def slice(self, key, low, high, names):
+        first = self.ranges[key][0]
+        return {name: self.arrays[name][first + low:first + high] for name in names}
+
+
+class Summary:
+    """What is known of a communicator without its arrays. The sample is of collectives that end
+    together: their starts and ends."""
+    __slots__ = ("count", "kinds", "together", "time_ns", "sample")
+
+    def __init__(self, arrays):
+        kind, start, end = arrays["kind"], arrays["start"], arrays["end"]
+        self.count, self.kinds = len(kind), hashlib.blake2b(kind.tobytes(), digest_size=16).digest()
+        self.together, self.time_ns = int(TOGETHER[kind].sum()), int((end - start).sum())
+        index = np.arange(0, len(kind), max((len(kind) + SAMPLED - 1) // SAMPLED, 1))
+        index = index[TOGETHER[kind[index]]]
+        self.sample = start[index], end[index]
+
+
+def summaries(held):
+    """{(trace, communicator): its summary}"""
+    return {key: Summary(held.slice(key, 0, end - first, ("kind", "start", "end"))) for key, (first, end) in held.ranges.items()}
+
+
+def no_collectives():
+    return {name: np.zeros(0, np.uint8 if name == "kind" else np.int64) for name in COLUMNS}
+
+
+class Communicator:
+    """The collectives of one rank in one communicator. The arrays of COLUMNS are attributes, which
+    are read when they are needed."""
+
+    def __init__(self, row, name, summary, executor):
+        self.key_of_arrays, self.executor, self.summary = (row["trace"], row["comm"]), executor, summary
+        self.name, self.named, self.key, self.is_pair = name, row["named"], row["key"], row["high"] != 0
+        self.sequence, self.requested = row["first_sequence"], row["requested"]
+        self.count, self.is_changed = row["count"], False
+        if not self.count:
+            self.summary, self.is_changed = Summary(no_collectives()), True
+            self.__dict__.update(no_collectives())
+
+    def __getattr__(self, name):
+        if name not in COLUMNS:
+            raise AttributeError(name)
+        self.__dict__.update(self.executor.arrays_of(self))
+        return self.__dict__[name]
+
+    def __len__(self):
+        return self.count
+
+    @property
+    def together(self):
+        return TOGETHER[self.kind]
+
+    def forget(self):
+        """Frees the arrays, which are read again when they are needed."""
+        for name in () if self.is_changed else COLUMNS:
+            self.__dict__.pop(name, None)
+
+    def slice(self, low, high, names):
+        return {name: getattr(self, name)[low:high] for name in names}
+
+    def insert_lost(self, at, kinds):
+        for name in COLUMNS:
+            value = {"start": LOST, "end": LOST, "kind": kinds, "asked": UNKNOWN}.get(name, 0)
+            setattr(self, name, np.insert(getattr(self, name), [at] * len(kinds), value))
+        self.is_changed = True
+        self.count = len(self.end)
+
+
+def check_counts(rows, found):
+    """The tables must agree on the number of collectives."""
+    for row in rows:
+        count = found[row["trace"], row["comm"]].count if (row["trace"], row["comm"]) in found else 0
+        if count != row["count"]:
+            raise PartsError("table communicators says %d collectives of communicator %d, and table collectives has %d" % (row["count"], row["comm"], count))
