@@ -404,6 +404,7 @@ static struct activities *read_anew(struct process *process, const struct profil
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
+	external_sort_set_class(activities->sorter, offsetof(struct activity, kind));
 	if (also || process_has_records(process))
 		read_all(process, activities, also);
 	return activities;
@@ -462,6 +463,14 @@ void activities_free(struct activities *activities)
 void activities_rewind(struct activities *activities)
 {
 	external_sort_rewind(activities->sorter);
+}
+
+void activities_rewind_last(struct activities *activities)
+{
+	if (activities->is_kept)
+		external_sort_rewind(activities->sorter);
+	else
+		external_sort_rewind_last(activities->sorter);
 }
 
 const struct activity *activities_first(const struct activities *activities)
