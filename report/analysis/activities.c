@@ -395,6 +395,21 @@ static void read_all(
 	host_ranges_end(ranges);
 }
 
+/* In turn: `end_ns` is then how long it took, which is what `duration_ns` is related to. */
+static void relate_times(struct external_sort *sorter)
+{
+	external_sort_relate(
+		sorter, offsetof(struct activity, call_end_ns), offsetof(struct activity, end_ns));
+	external_sort_relate(
+		sorter, offsetof(struct activity, end_ns), offsetof(struct activity, begin_ns));
+	external_sort_relate(
+		sorter, offsetof(struct activity, duration_ns), offsetof(struct activity, end_ns));
+	external_sort_relate(sorter, offsetof(struct activity, call_begin_ns),
+		offsetof(struct activity, begin_ns));
+	external_sort_relate(sorter, offsetof(struct activity, start_unix_ns),
+		offsetof(struct activity, begin_ns));
+}
+
 static struct activities *read_anew(struct process *process, const struct profile_observer *also)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
@@ -405,6 +420,7 @@ static struct activities *read_anew(struct process *process, const struct profil
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
 	external_sort_set_class(activities->sorter, offsetof(struct activity, kind));
+	relate_times(activities->sorter);
 	if (also || process_has_records(process))
 		read_all(process, activities, also);
 	return activities;

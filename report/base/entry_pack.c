@@ -16,16 +16,25 @@
 
 #define ENTRY_CLASSES 16u
 #define ENTRY_WORDS_MAX 64u
+#define RELATIONS_MAX 8u
 #define ENTRY_HAS_MASK 0x80u
 #define NUMBER_BYTES_MAX 5u
 /* Words of the last mask that may be stored although they do not differ. A mask takes more. */
 #define SPARE_WORDS_MAX 3
 
+/* Indexes of words, the lower ones of two numbers. */
+struct relation {
+	size_t at, to;
+};
+
 struct entry_packer {
 	size_t bytes, class_at, words; /* words: 0: entries are copied */
 	uint64_t masks[ENTRY_CLASSES];
 	bool is_known[ENTRY_CLASSES];
-	uint32_t *last; /* the last entry of each class */
+	uint32_t *last;    /* the last entry of each class */
+	uint32_t *related; /* an entry, with its relations applied */
+	struct relation relations[RELATIONS_MAX];
+	unsigned relation_count;
 };
 
 struct entry_packer *entry_packer_new(size_t bytes, size_t class_at)
@@ -38,7 +47,16 @@ struct entry_packer *entry_packer_new(size_t bytes, size_t class_at)
 	if (bytes % sizeof(uint32_t) == 0 && words <= ENTRY_WORDS_MAX)
 		packer->words = words;
 	packer->last = xcalloc((packer->words + 1) * ENTRY_CLASSES * sizeof *packer->last);
+	packer->related = xcalloc((packer->words + 1) * sizeof *packer->related);
 	return packer;
+}
+
+void entry_packer_relate(struct entry_packer *packer, size_t at, size_t to)
+{
+	if (packer->words && packer->relation_count < RELATIONS_MAX)
+		packer->relations[packer->relation_count++] = (struct relation){
+			.at = at / sizeof(uint32_t), .to = to / sizeof(uint32_t)
+		};
 }
 
 void entry_packer_free(struct entry_packer *packer)
@@ -46,6 +64,7 @@ void entry_packer_free(struct entry_packer *packer)
 	if (!packer)
 		return;
 	free(packer->last);
+	free(packer->related);
 	free(packer);
 }
 
@@ -76,6 +95,30 @@ static uint32_t *last_of_class(struct entry_packer *packer, unsigned class)
 		memset(last, 0, packer->bytes);
 	}
 	return last;
+}
+
+/* Adds the number at `of` to that at `at`, or subtracts it. */
+static void add_number(uint32_t *at, const uint32_t *of, bool subtracts)
+{
+	uint64_t number, other;
+
+	memcpy(&number, at, sizeof number);
+	memcpy(&other, of, sizeof other);
+	number = subtracts ? number - other : number + other;
+	memcpy(at, &number, sizeof number);
+}
+
+/* Returns the words that are stored for an entry. */
+static const uint32_t *relate_words(struct entry_packer *packer, const void *entry)
+{
+	uint32_t *words = packer->related;
+
+	if (!packer->relation_count)
+		return entry;
+	memcpy(words, entry, packer->bytes);
+	for (unsigned i = 0; i < packer->relation_count; i++)
+		add_number(words + packer->relations[i].at, words + packer->relations[i].to, true);
+	return words;
 }
 
 static uint64_t words_that_differ(const uint32_t *entry, const uint32_t *last, size_t words)
@@ -111,7 +154,7 @@ size_t entry_pack(struct entry_packer *packer, const void *entry, unsigned char 
 				       : ((const unsigned char *)entry)[packer->class_at] %
 						 ENTRY_CLASSES;
 	const unsigned char *const begin = to;
-	const uint32_t *words = entry;
+	const uint32_t *words;
 	uint32_t *last;
 	uint64_t mask;
 
@@ -120,6 +163,7 @@ size_t entry_pack(struct entry_packer *packer, const void *entry, unsigned char 
 		return packer->bytes;
 	}
 	last = last_of_class(packer, class);
+	words = relate_words(packer, entry);
 	mask = words_that_differ(words, last, packer->words);
 	to = put_mask(packer, class, &mask, to);
 	for (; mask; mask &= mask - 1) {
@@ -131,7 +175,7 @@ size_t entry_pack(struct entry_packer *packer, const void *entry, unsigned char 
 			*to++ = (unsigned char)(number | 128);
 		*to++ = (unsigned char)number;
 	}
-	memcpy(last, entry, packer->bytes);
+	memcpy(last, words, packer->bytes);
 	return (size_t)(to - begin);
 }
 
@@ -159,5 +203,8 @@ size_t entry_unpack(struct entry_packer *packer, const unsigned char *from, void
 		last[__builtin_ctzll(mask)] += number >> 1 ^ (number & 1 ? UINT32_MAX : 0);
 	}
 	memcpy(entry, last, packer->bytes);
+	for (unsigned i = packer->relation_count; i-- > 0;)
+		add_number((uint32_t *)entry + packer->relations[i].at,
+			(const uint32_t *)entry + packer->relations[i].to, false);
 	return (size_t)(from - begin);
 }

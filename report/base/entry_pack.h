@@ -27,6 +27,10 @@ struct entry_packer;
 /* Packs entries of `bytes` bytes. `class_at`: offset of the byte that says of which kind an entry
  * is; ENTRY_NO_CLASS: all are of one kind. */
 struct entry_packer *entry_packer_new(size_t bytes, size_t class_at);
+/* The 64-bit number at offset `at` is stored as its difference to the one at offset `to`: if they
+ * grow together, this takes less. May be called several times, before the first entry; relations
+ * are applied in turn. */
+void entry_packer_relate(struct entry_packer *packer, size_t at, size_t to);
 void entry_packer_free(struct entry_packer *packer); /* `packer` may be NULL */
 
 /* Forgets the entries so far. The packed entries after a restart are unpacked after one. */

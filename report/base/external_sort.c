@@ -72,6 +72,11 @@ void external_sort_set_class(struct external_sort *sorter, size_t class_at)
 	sorter->packer = entry_packer_new(sorter->bytes, class_at);
 }
 
+void external_sort_relate(struct external_sort *sorter, size_t at, size_t to)
+{
+	entry_packer_relate(sorter->packer, at, to);
+}
+
 static void add_sort_run(struct external_sort *sorter, struct sort_run run)
 {
 	*ARRAY_ADD(sorter->runs, sorter->run_room, sorter->run_total) = run;

@@ -23,6 +23,9 @@ void external_sort_free(struct external_sort *sorter); /* `sorter` may be NULL *
 /* Entries are of several kinds: the byte at offset `class_at` says of which. They take less space
  * in the file if this is known. To be called before the first entry is added. */
 void external_sort_set_class(struct external_sort *sorter, size_t class_at);
+/* Two 64-bit numbers of an entry grow together (entry_packer_relate). To be called after
+ * external_sort_set_class, before the first entry is added. */
+void external_sort_relate(struct external_sort *sorter, size_t at, size_t to);
 
 /* Returns a zeroed entry, to be filled before the next call. Must not be called after
  * external_sort_rewind. */

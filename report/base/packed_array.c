@@ -47,6 +47,8 @@ static void open_packed_file(struct packed_array *array)
 			"no temporary file for %s; set TMPDIR to a directory with free space:",
 			array->what);
 	file->packer = entry_packer_new(array->size, array->class_at);
+	if (array->related != array->related_to)
+		entry_packer_relate(file->packer, array->related, array->related_to);
 	file->packed = xcalloc(block_entries(array) * entry_packed_max(file->packer));
 }
 
@@ -207,7 +209,9 @@ void packed_array_free(struct packed_array *array)
 		free(array->file->packed);
 		free(array->file);
 	}
-	*array = (struct packed_array){
-		.size = array->size, .class_at = array->class_at, .what = array->what
-	};
+	*array = (struct packed_array){ .size = array->size,
+		.class_at = array->class_at,
+		.related = array->related,
+		.related_to = array->related_to,
+		.what = array->what };
 }

@@ -36,8 +36,10 @@ struct packed_block {
 };
 
 struct packed_array {
-	size_t size;      /* bytes of an entry */
-	size_t class_at;  /* as of entry_packer_new */
+	size_t size;     /* bytes of an entry */
+	size_t class_at; /* as of entry_packer_new */
+	/* Offsets of two numbers, as of entry_packer_relate; both 0: none. */
+	size_t related, related_to;
 	const char *what; /* the entries in error messages */
 	size_t count;
 	struct packed_block *blocks;

@@ -95,6 +95,32 @@ START_TEST(entries_of_two_kinds_take_little)
 }
 END_TEST
 
+START_TEST(related_numbers_are_kept)
+{
+	struct entry_packer *packer = entry_packer_new(sizeof(struct entry), ENTRY_NO_CLASS);
+	unsigned char packed[ENTRIES * 40];
+	struct entry entry;
+	size_t used = 0, from = 0;
+
+	entry_packer_relate(
+		packer, offsetof(struct entry, correlation), offsetof(struct entry, end));
+	entry_packer_relate(packer, offsetof(struct entry, end), offsetof(struct entry, begin));
+	for (uint64_t i = 0; i < ENTRIES; i++) {
+		entry = (struct entry){ .begin = i << 33, .end = i << 33 | 5, .correlation = i };
+		used += entry_pack(packer, &entry, packed + used);
+	}
+	entry_packer_restart(packer);
+	for (uint64_t i = 0; i < ENTRIES; i++) {
+		from += entry_unpack(packer, packed + from, &entry);
+		ck_assert_uint_eq(entry.begin, i << 33);
+		ck_assert_uint_eq(entry.end, i << 33 | 5);
+		ck_assert_uint_eq(entry.correlation, i);
+	}
+	ck_assert_uint_eq(from, used);
+	entry_packer_free(packer);
+}
+END_TEST
+
 START_TEST(no_packer_may_be_freed)
 {
 	entry_packer_free(NULL);
@@ -111,6 +137,7 @@ int main(void)
 	tcase_add_test(tests, any_bytes_are_unpacked_as_they_were);
 	tcase_add_test(tests, the_largest_differences_are_kept);
 	tcase_add_test(tests, entries_of_two_kinds_take_little);
+	tcase_add_test(tests, related_numbers_are_kept);
 	tcase_add_test(tests, no_packer_may_be_freed);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

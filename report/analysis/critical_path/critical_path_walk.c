@@ -353,6 +353,8 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 	path->last = PATH_NONE;
 	path->nodes = path_array(sizeof(struct path_node), offsetof(struct path_node, kind),
 		"calls and GPU operations");
+	path->nodes.related = offsetof(struct path_node, end_ns);
+	path->nodes.related_to = offsetof(struct path_node, begin_ns);
 	path->edges = path_array(sizeof(struct path_edge), ENTRY_NO_CLASS, "dependencies");
 	path->activities = activities_read(process);
 	critical_path_graph_read_nodes(path);
