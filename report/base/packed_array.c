@@ -52,7 +52,8 @@ static void open_packed_file(struct packed_array *array)
 	file->packed = xcalloc(block_entries(array) * entry_packed_max(file->packer));
 }
 
-/* Finds room in the file for `bytes` bytes of a block. A block that outgrows its room leaves it. */
+/* Finds room in the file for `bytes` bytes of a block, and for some more if it is packed. A block
+ * that outgrows its room leaves it. */
 static void place_block(struct packed_array *array, struct packed_block *block, size_t bytes)
 {
 	struct packed_file *file = array->file;
@@ -63,7 +64,7 @@ static void place_block(struct packed_array *array, struct packed_block *block, 
 		(void)fallocate(fileno(file->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			block->at, block->room);
 	block->at = file->end;
-	block->room = (uint32_t)(bytes + bytes / 16);
+	block->room = (uint32_t)(bytes < block_bytes(array) ? bytes + bytes / 16 : bytes);
 	file->end += block->room;
 }
 

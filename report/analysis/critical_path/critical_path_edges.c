@@ -118,9 +118,7 @@ static uint32_t stream_of_call(const struct critical_path_graph *path, const str
 
 static void add_edge_from(struct edge_builder *builder, uint32_t point)
 {
-	struct path_edge *edge = packed_array_push(&builder->path->edges);
-
-	*edge = (struct path_edge){ .from = point, .to = builder->now };
+	edge_groups_add(builder->path->edges, point, builder->now);
 	if (path_point(builder->path, point) > builder->latest_ns)
 		builder->latest_ns = path_point(builder->path, point);
 }

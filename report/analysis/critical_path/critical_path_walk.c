@@ -16,14 +16,6 @@ const char *path_kind_name(enum path_kind kind)
 	return names[kind];
 }
 
-/* The edges to one point: a part of the array of edges. */
-struct edge_group {
-	size_t first, count;
-	uint32_t to;
-	uint32_t held_up_by; /* the latest predecessor */
-	uint64_t latest_ns;
-};
-
 /* A walk from the end to the start. */
 struct path_walk {
 	struct critical_path_graph *path;
@@ -46,25 +38,23 @@ static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from
 							   : at_ns;
 }
 
-/* The group that ends before edge `end`. */
-static struct edge_group group_before(const struct critical_path_graph *path, size_t end)
+/* Reads the group before `group`, and finds its latest predecessor. Returns false if there is none.
+ */
+static bool group_before(const struct critical_path_graph *path, struct edge_group *group)
 {
-	struct path_edge edge = path_edge(path, end - 1);
-	struct edge_group group = { .first = end, .to = edge.to };
+	if (!edge_groups_back(path->edges, group))
+		return false;
+	group->held_up_by = group->from[0];
+	group->latest_ns = ready_time(path, group->from[0], group->to);
+	for (size_t i = 1; i < group->count; i++) {
+		const uint64_t at_ns = ready_time(path, group->from[i], group->to);
 
-	for (; edge.to == group.to; edge = path_edge(path, group.first - 1)) {
-		const uint64_t at_ns = ready_time(path, edge.from, edge.to);
-
-		/* of equal ones the first */
-		if (!group.count || at_ns >= group.latest_ns) {
-			group.held_up_by = edge.from;
-			group.latest_ns = at_ns;
+		if (at_ns > group->latest_ns) {
+			group->held_up_by = group->from[i];
+			group->latest_ns = at_ns;
 		}
-		group.count++;
-		if (!--group.first)
-			break;
 	}
-	return group;
+	return true;
 }
 
 enum path_kind path_kind_of_work(const struct path_node *work)
@@ -251,7 +241,7 @@ static void propagate_slack(struct path_walk *walk, const struct edge_group *gro
 	const uint64_t slack = slack_of_point(walk, group->to);
 
 	for (size_t i = 0; i < group->count; i++) {
-		const uint32_t from = path_edge(walk->path, group->first + i).from;
+		const uint32_t from = group->from[i];
 
 		limit_slack(walk, from,
 			slack + (group->latest_ns - ready_time(walk->path, from, group->to)));
@@ -326,11 +316,9 @@ void critical_path_graph_walk(
 		.less = array_of_points(path, sizeof(uint64_t), "slack"),
 		.current = path->last,
 		.first_done = (uint32_t)path->nodes.count };
+	struct edge_group group = edge_groups_last(path->edges);
 
-	for (size_t end = path->edges.count; end;) {
-		const struct edge_group group = group_before(path, end);
-
-		end = group.first;
+	while (group_before(path, &group)) {
 		visit_group(&walk, &group);
 		critical_path_graph_trim(path);
 		packed_array_trim(&walk.less);
@@ -338,11 +326,7 @@ void critical_path_graph_walk(
 	finish_slacks(&walk, 0);
 	add_first(&walk, walk.current);
 	packed_array_free(&walk.less);
-}
-
-static struct packed_array path_array(size_t size, size_t class_at, const char *what)
-{
-	return (struct packed_array){ .size = size, .class_at = class_at, .what = what };
+	edge_group_free(&group);
 }
 
 struct critical_path_graph *critical_path_graph_read(struct process *process)
@@ -351,11 +335,12 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 
 	path->process = process;
 	path->last = PATH_NONE;
-	path->nodes = path_array(sizeof(struct path_node), offsetof(struct path_node, kind),
-		"calls and GPU operations");
-	path->nodes.related = offsetof(struct path_node, end_ns);
-	path->nodes.related_to = offsetof(struct path_node, begin_ns);
-	path->edges = path_array(sizeof(struct path_edge), ENTRY_NO_CLASS, "dependencies");
+	path->nodes = (struct packed_array){ .size = sizeof(struct path_node),
+		.class_at = offsetof(struct path_node, kind),
+		.related = offsetof(struct path_node, end_ns),
+		.related_to = offsetof(struct path_node, begin_ns),
+		.what = "calls and GPU operations" };
+	path->edges = edge_groups_new();
 	path->activities = activities_read(process);
 	critical_path_graph_read_nodes(path);
 	critical_path_graph_read_edges(path);
@@ -440,7 +425,7 @@ static void add_group_to_gains(struct gain_pass *pass, const struct edge_group *
 	for (unsigned i = 0; i < count; i++)
 		pass->own_ns[i] += after[i];
 	for (size_t i = 0; i < group->count; i++) {
-		const uint32_t from = path_edge(pass->path, group->first + i).from;
+		const uint32_t from = group->from[i];
 		const uint64_t delay_ns = ready_time(pass->path, from, group->to) -
 					  path_point(pass->path, from);
 		uint64_t *before = packed_array_edit(&pass->after, from);
@@ -461,18 +446,17 @@ void critical_path_graph_gains(struct critical_path_graph *path, double left,
 		.after = array_of_points(path, selection->count * sizeof *gains, "gains"),
 		.ends = gains,
 		.first_done = (uint32_t)path->nodes.count };
+	struct edge_group group = edge_groups_last(path->edges);
 
 	memset(gains, 0, selection->count * sizeof *gains);
-	for (size_t end = path->edges.count; end;) {
-		const struct edge_group group = group_before(path, end);
-
-		end = group.first;
+	while (group_before(path, &group)) {
 		add_group_to_gains(&pass, &group);
 		critical_path_graph_trim(path);
 		packed_array_trim(&pass.after);
 	}
 	finish_begins(&pass, 0, true);
 	packed_array_free(&pass.after);
+	edge_group_free(&group);
 	for (unsigned i = 0; i < selection->count; i++)
 		gains[i] = path->end_ns > gains[i] ? path->end_ns - gains[i] : 0;
 }
@@ -512,7 +496,8 @@ bool path_node_computes(const struct path_node *node, void *context)
 void critical_path_graph_drop(struct critical_path_graph *path)
 {
 	packed_array_free(&path->nodes);
-	packed_array_free(&path->edges);
+	edge_groups_free(path->edges);
+	path->edges = NULL;
 }
 
 void critical_path_graph_free(struct critical_path_graph *path)

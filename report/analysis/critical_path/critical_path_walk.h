@@ -55,14 +55,15 @@
  * stream or event counts as a wait for the last work that ended during it. Work without times is
  * not in the graph.
  *
- * Memory: the graph is packed in temporary files (packed_array.h), about 20 bytes per call or GPU
- * operation. Only requested work that has not ended, threads, streams and events are in memory, and
- * a bit per node. Not thread-safe.
+ * Memory: the graph is packed in temporary files (packed_array.h, edge_groups.h), about 15 bytes
+ * per call or GPU operation. Only requested work that has not ended, threads, streams and events
+ * are in memory, and a bit per node. Not thread-safe.
  */
 #ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 #define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 
 #include "report/analysis/activities.h"
+#include "report/analysis/critical_path/edge_groups.h"
 #include "report/analysis/gap_cause.h"
 #include "report/analysis/stream_table.h"
 #include "report/base/packed_array.h"
@@ -143,11 +144,6 @@ struct path_node {
 	bool fills;       /* kernels: has as many blocks as fit on the device at once, or more */
 };
 
-/* A point of node p / 2: its end if p is odd, else its begin. */
-struct path_edge {
-	uint32_t from, to;
-};
-
 struct path_segment {
 	uint64_t begin_ns, end_ns;
 	uint32_t node; /* owner of the time; HOST: before this call, on its thread */
@@ -174,8 +170,9 @@ struct critical_path_graph {
 	struct process *process;
 	struct activities *activities;
 	struct packed_array nodes; /* struct path_node, by begin */
-	/* struct path_edge: by time of `to`, and all to one point together. */
-	struct packed_array edges;
+	/* By time of the point that they lead to. Point p is of node p / 2: its end if p is odd,
+	 * else its begin. */
+	struct edge_groups *edges;
 	uint64_t *index; /* begin of each node whose number is a multiple of PATH_INDEX_NODES */
 	size_t index_count, index_room;
 	struct role_calls *role_calls; /* by thread */
@@ -242,11 +239,10 @@ void critical_path_graph_gains(struct critical_path_graph *path, double left,
 /* For critical_path_graph_gain: accepts kernels that compute. */
 bool path_node_computes(const struct path_node *node, void *context);
 
-/* To be called by loops over nodes or edges. Pointers to nodes are then invalid. */
+/* To be called by loops over nodes. Pointers to nodes are then invalid. */
 static inline void critical_path_graph_trim(struct critical_path_graph *path)
 {
 	packed_array_trim(&path->nodes);
-	packed_array_trim(&path->edges);
 }
 
 /* The node, for reading. Valid until critical_path_graph_trim. */
@@ -259,14 +255,6 @@ static inline const struct path_node *path_node(
 static inline struct path_node *path_node_edit(struct critical_path_graph *path, uint32_t node)
 {
 	return packed_array_edit(&path->nodes, node);
-}
-
-static inline struct path_edge path_edge(const struct critical_path_graph *path, size_t edge)
-{
-	const struct path_edge *const at = packed_array_at(
-		(struct packed_array *)(uintptr_t)&path->edges, edge);
-
-	return *at;
 }
 
 static inline uint64_t path_point(const struct critical_path_graph *path, uint32_t point)
