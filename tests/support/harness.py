@@ -11,7 +11,7 @@ its own, which is removed afterwards.
 
     main()
 """
-import json, os, pathlib, shutil, struct, subprocess, sys, tempfile, time, traceback
+import concurrent.futures, json, os, pathlib, shutil, struct, subprocess, sys, tempfile, time, traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VARIANT = os.environ.get("PPERF_TEST_VARIANT", "plain")
@@ -28,7 +28,7 @@ if VARIANT == "asan":
     PRELOADS = [subprocess.run([os.environ.get("CC", "cc"), "-print-file-name=lib%s.so" % name], capture_output=True, text=True).stdout.strip()
                 for name in ("asan", "ubsan")]
 OURS = ("NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "PPERF_RUN")
-cases = []
+cases, waiting = [], set()
 
 
 class Skip(Exception):
@@ -37,6 +37,12 @@ class Skip(Exception):
 
 def case(function):
     cases.append(function)
+    return function
+
+
+def waits(function):
+    """Marks a case, above @case, whose programs mostly wait. It runs beside the others."""
+    waiting.add(function)
     return function
 
 
@@ -134,16 +140,22 @@ def run_case(function):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def timed_case(function):
+    start = time.monotonic()
+    return *run_case(function), time.monotonic() - start
+
+
 def main():
     """Runs the cases, or those whose names contain an argument, and prints TAP."""
     wanted = [c for c in cases if len(sys.argv) == 1 or any(a in c.__name__ for a in sys.argv[1:])]
     failed = 0
     print("1..%d" % len(wanted))
-    for number, function in enumerate(wanted, 1):
-        start = time.monotonic()
-        verdict, detail = run_case(function)
-        failed += verdict != "ok"
-        print("%s %d - %s%s" % (verdict, number, function.__name__.replace("_", " "), detail), flush=True)
-        if os.environ.get("PPERF_TEST_TIMES"):
-            print("# %.2f s" % (time.monotonic() - start), flush=True)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        begun = {c: pool.submit(timed_case, c) for c in wanted if c in waiting}
+        for number, function in enumerate(wanted, 1):
+            verdict, detail, seconds = begun[function].result() if function in begun else timed_case(function)
+            failed += verdict != "ok"
+            print("%s %d - %s%s" % (verdict, number, function.__name__.replace("_", " "), detail), flush=True)
+            if os.environ.get("PPERF_TEST_TIMES"):
+                print("# %.2f s" % seconds, flush=True)
     sys.exit(1 if failed else 0)

@@ -5,7 +5,7 @@ their own work. Whatever CUPTI does wrong, the program is unaffected and the tra
 missing."""
 import collections, errno, json, os, re, shutil, signal, subprocess, time
 from concurrent.futures import ThreadPoolExecutor
-from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced
+from harness import BUILD, PROGRAMS, REPORT, SANITIZED, Skip, case, environment, main, preload, report, run, traced, waits
 from gpu_reference import CALLBACK, CAPTURED, GPU, calls, complete, differences, gpu, owners
 from raw_trace import whole
 
@@ -251,6 +251,7 @@ def a_graph_is_one_record_for_each_launch_if_graphs_are_recorded_whole(folder):
         assert not whole_ and set(nodes.values()) == {4}
 
 
+@waits
 @case
 def graphs_are_recorded_whole_from_the_rate_on_that_auto_permits(folder):
     """Under both readings of CUPTI: what was enabled at the launch decides, or at the
@@ -552,6 +553,7 @@ def too_few_buffers_lose_records_and_nothing_else(folder):
         assert all(r.correlation in by_id for r in gpu(trace))
 
 
+@waits
 @case
 def another_client_that_takes_our_buffers_past_us_is_noticed(folder):
     for major in MAJORS:
@@ -609,6 +611,7 @@ def work_that_takes_long_is_no_other_client(folder):
         (folder / "trace.bin").unlink()
 
 
+@waits
 @case
 def a_call_that_leaves_no_record_is_not_waited_for(folder):
     for major in MAJORS:
@@ -628,6 +631,7 @@ def of_a_busy_gpu_a_kill_loses_a_fraction_of_a_second(folder):
         (folder / "trace.bin").unlink()
 
 
+@waits
 @case
 def another_client_that_ends_cupti_is_noticed(folder):
     for major in MAJORS:
@@ -771,6 +775,7 @@ def killed_in_a_flush(folder, major):
     return whole(folder / "trace.bin")
 
 
+@waits
 @case
 def a_flush_that_does_not_return_is_stated(folder):
     with ThreadPoolExecutor() as pool:
@@ -785,6 +790,7 @@ LEFT = "partial: CUPTI did not return from its last flush within %d s" % LIMIT
 ENDLESS = {"SIM_KERNEL_NS": "60000000000"}
 
 
+@waits
 @case
 def no_program_waits_for_cupti_longer_than_the_limit(folder):
     cases = [("works", 5, {"SIM_CUPTI_HANG": "flush"}, LEFT, 0), ("works", 5, {"SIM_CUPTI_HANG": "forced"}, LEFT, 5),
@@ -800,6 +806,7 @@ def no_program_waits_for_cupti_longer_than_the_limit(folder):
         assert len(calls(trace, "LAUNCH")) == count
 
 
+@waits
 @case
 def an_end_after_a_cuda_error_or_with_work_left_does_not_wait(folder):
     for major in MAJORS:

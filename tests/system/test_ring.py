@@ -204,8 +204,8 @@ def the_file_stays_small_and_no_event_is_uncounted(folder):
     assert path.stat().st_size < 2 * 2**20 + 500000, path.stat().st_size
     kept = sum(r["calls"] for r in tree(path)["rows"])
     counts = ring_of(path)
-    # The window begins some chunks after the first one that is kept.
-    assert 4 * pairs * 0.9 < counts["events"] < 4 * pairs - 2 * kept, (counts, kept)
+    # The window may begin some chunks after the first one that is kept. The ranges of two threads that are open at its begin, five each, have no push in it.
+    assert 4 * pairs * 0.9 < counts["events"] <= 4 * pairs - 2 * kept + 2 * 5, (counts, kept)
     assert kept > 100000 and info(path)["integrity"]["lost_events"] == 0, kept
 
 
