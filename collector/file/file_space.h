@@ -21,7 +21,7 @@ struct sigxfsz_guard {
 struct sigxfsz_guard sigxfsz_block(void);
 void sigxfsz_restore(const struct sigxfsz_guard *guard);
 
-/* Calls fallocate(2), because posix_fallocate writes zeros if the file system lacks the call.
+/* Calls fallocate(2), because the one of POSIX writes zeros if the file system lacks the call.
  * Returns 0 or errno. */
 int file_allocate(int fd, int mode, uint64_t offset, uint64_t bytes);
 

@@ -395,6 +395,21 @@ static void read_all(
 	host_ranges_end(ranges);
 }
 
+/* In turn: `end_ns` is then how long it took, which is what `duration_ns` is related to. */
+static void relate_times(struct external_sort *sorter)
+{
+	external_sort_relate(
+		sorter, offsetof(struct activity, call_end_ns), offsetof(struct activity, end_ns));
+	external_sort_relate(
+		sorter, offsetof(struct activity, end_ns), offsetof(struct activity, begin_ns));
+	external_sort_relate(
+		sorter, offsetof(struct activity, duration_ns), offsetof(struct activity, end_ns));
+	external_sort_relate(sorter, offsetof(struct activity, call_begin_ns),
+		offsetof(struct activity, begin_ns));
+	external_sort_relate(sorter, offsetof(struct activity, start_unix_ns),
+		offsetof(struct activity, begin_ns));
+}
+
 static struct activities *read_anew(struct process *process, const struct profile_observer *also)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
@@ -404,6 +419,8 @@ static struct activities *read_anew(struct process *process, const struct profil
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
+	external_sort_set_class(activities->sorter, offsetof(struct activity, kind));
+	relate_times(activities->sorter);
 	if (also || process_has_records(process))
 		read_all(process, activities, also);
 	return activities;
@@ -462,6 +479,14 @@ void activities_free(struct activities *activities)
 void activities_rewind(struct activities *activities)
 {
 	external_sort_rewind(activities->sorter);
+}
+
+void activities_rewind_last(struct activities *activities)
+{
+	if (activities->is_kept)
+		external_sort_rewind(activities->sorter);
+	else
+		external_sort_rewind_last(activities->sorter);
 }
 
 const struct activity *activities_first(const struct activities *activities)

@@ -142,6 +142,9 @@ void activities_free(struct activities *activities); /* NULL is allowed */
 
 /* Goes back to the first activity. May be called any number of times. */
 void activities_rewind(struct activities *activities);
+/* As activities_rewind, for the last time: unless the activities are kept, the space of their
+ * temporary file is freed while they are read. */
+void activities_rewind_last(struct activities *activities);
 /* Returns the current activity, or NULL after the last. It is valid until activities_next. Order:
  * begin_ns, then kind; GPU operations among each other by start_unix_ns; then arrival. */
 const struct activity *activities_first(const struct activities *activities);

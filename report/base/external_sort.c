@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: MIT
- * Writes sorted runs to the file and merges them by a heap.
+ * Writes sorted runs to the file, packed (entry_pack.h), and merges them by a heap.
  */
 #include "report/base/external_sort.h"
 
 #include "report/base/alloc.h"
+#include "report/base/entry_pack.h"
 #include "report/base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* During the merge, some entries of each run are in memory: MERGE_BYTES in all, so that memory does
- * not grow with the number of runs. */
-#define MERGE_BYTES ((size_t)2 << 20)
-#define RUN_AHEAD_MIN 4u
-#define RUN_AHEAD_MAX 512u
+/* A run is packed in chunks of about this many bytes of entries. During the merge, one chunk of
+ * each run that is being read is in memory. */
+#define CHUNK_BYTES ((size_t)16 << 10)
+/* Bytes of the file that are freed at once while it is read for the last time. */
+#define FREED_BYTES ((off_t)64 << 10)
 
 struct sort_run {
-	/* file offsets: of the run; of its first entry not yet in memory. begin -1: all is in
-	 * memory */
-	off_t begin, offset;
+	/* file offsets: of the run; of its first chunk not yet in memory; up to where the space was
+	 * freed. begin -1: all is in memory */
+	off_t begin, offset, freed;
 	size_t entries_total, left; /* entries of the run; those not yet in memory */
+	size_t first_chunk, chunk;  /* in chunk_bytes: of the run; the first not yet in memory */
 	size_t at, count;           /* in `entries`: index of the next entry; number of entries */
-	unsigned char *entries;
+	unsigned char *entries;     /* NULL: no chunk is in memory, and `first` is the next entry */
+	unsigned char *first;       /* a copy of the first entry */
 };
 
 struct external_sort {
@@ -35,12 +39,18 @@ struct external_sort {
 	unsigned char *held; /* the run being collected; NULL after the first rewind */
 	size_t held_count, held_room;
 	uint64_t total;
-	FILE *file;       /* NULL: everything fits in memory */
-	size_t run_ahead; /* entries of a run that are in memory during the merge */
-	/* A heap of run_count runs, with the run of the smallest first entry on top. Exhausted
-	 * runs follow, up to run_total. */
+	FILE *file; /* NULL: everything fits in memory */
+	off_t written;
+	struct entry_packer *packer;
+	unsigned char *packed; /* a chunk */
+	size_t chunk_entries;
+	uint32_t *chunk_bytes; /* of each chunk in the file, packed */
+	size_t chunk_count, chunk_room;
 	struct sort_run *runs;
-	size_t run_count, run_room, run_total;
+	size_t run_room, run_total;
+	struct sort_run **heap; /* the run of the smallest next entry is on top */
+	size_t heap_count, heap_room;
+	bool is_last_time; /* the file is read for the last time */
 };
 
 struct external_sort *external_sort_new(
@@ -51,7 +61,20 @@ struct external_sort *external_sort_new(
 	*sorter = (struct external_sort){
 		.bytes = bytes, .held_max = held, .order = order, .what = what
 	};
+	sorter->chunk_entries = CHUNK_BYTES / bytes + 1;
+	sorter->packer = entry_packer_new(bytes, ENTRY_NO_CLASS);
 	return sorter;
+}
+
+void external_sort_set_class(struct external_sort *sorter, size_t class_at)
+{
+	entry_packer_free(sorter->packer);
+	sorter->packer = entry_packer_new(sorter->bytes, class_at);
+}
+
+void external_sort_relate(struct external_sort *sorter, size_t at, size_t to)
+{
+	entry_packer_relate(sorter->packer, at, to);
 }
 
 static void add_sort_run(struct external_sort *sorter, struct sort_run run)
@@ -72,9 +95,42 @@ static void sort_held_entries(struct external_sort *sorter)
 		qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
 }
 
+static void write_packed(struct external_sort *sorter, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t written = pwrite(
+			fileno(sorter->file), sorter->packed + done, bytes - done, sorter->written);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			fatal(STATUS_UNREADABLE,
+				"the temporary file for %s cannot be written:", sorter->what);
+		done += (size_t)written;
+		sorter->written += written;
+	}
+}
+
+/* Writes `count` entries from `from` on as one chunk. */
+static void write_chunk(struct external_sort *sorter, const unsigned char *from, size_t count)
+{
+	size_t bytes = 0;
+
+	if (!sorter->packed)
+		sorter->packed = xcalloc(sorter->chunk_entries * entry_packed_max(sorter->packer));
+	entry_packer_restart(sorter->packer);
+	for (size_t i = 0; i < count; i++)
+		bytes += entry_pack(
+			sorter->packer, from + i * sorter->bytes, sorter->packed + bytes);
+	write_packed(sorter, bytes);
+	*ARRAY_ADD(sorter->chunk_bytes, sorter->chunk_room, sorter->chunk_count) = (uint32_t)bytes;
+}
+
 static void spill_held_entries(struct external_sort *sorter)
 {
-	struct sort_run run = { .entries_total = sorter->held_count };
+	struct sort_run run = { .begin = sorter->written,
+		.entries_total = sorter->held_count,
+		.first_chunk = sorter->chunk_count };
 
 	if (!sorter->file && !(sorter->file = tmpfile()))
 		fatal(STATUS_UNREADABLE,
@@ -82,13 +138,12 @@ static void spill_held_entries(struct external_sort *sorter)
 			"space:",
 			sorter->what);
 	sort_held_entries(sorter);
-	run.begin = ftello(sorter->file);
-	if (run.begin < 0 ||
-		fwrite(sorter->held, sorter->bytes, sorter->held_count, sorter->file) !=
-			sorter->held_count ||
-		fflush(sorter->file))
-		fatal(STATUS_UNREADABLE,
-			"the temporary file for %s cannot be written:", sorter->what);
+	for (size_t at = 0; at < sorter->held_count; at += sorter->chunk_entries)
+		write_chunk(sorter, sorter->held + at * sorter->bytes,
+			sorter->held_count - at < sorter->chunk_entries ? sorter->held_count - at
+									: sorter->chunk_entries);
+	run.first = xcalloc(sorter->bytes);
+	memcpy(run.first, sorter->held, sorter->bytes);
 	add_sort_run(sorter, run);
 	sorter->held_count = 0;
 }
@@ -110,40 +165,39 @@ uint64_t external_sort_count(const struct external_sort *sorter)
 	return sorter->total;
 }
 
-static const void *run_first_entry(const struct external_sort *sorter, const struct sort_run *run)
+static const void *run_next_entry(const struct external_sort *sorter, const struct sort_run *run)
 {
-	return run->entries + run->at * sorter->bytes;
+	return run->entries ? run->entries + run->at * sorter->bytes : run->first;
 }
 
 static bool run_comes_first(
 	const struct external_sort *sorter, const struct sort_run *a, const struct sort_run *b)
 {
-	return sorter->order(run_first_entry(sorter, a), run_first_entry(sorter, b)) < 0;
+	return sorter->order(run_next_entry(sorter, a), run_next_entry(sorter, b)) < 0;
 }
 
 static void sift_run_down(struct external_sort *sorter, size_t at)
 {
-	struct sort_run *runs = sorter->runs;
+	struct sort_run **heap = sorter->heap;
 
-	for (size_t child; (child = 2 * at + 1) < sorter->run_count; at = child) {
-		struct sort_run swapped = runs[at];
+	for (size_t child; (child = 2 * at + 1) < sorter->heap_count; at = child) {
+		struct sort_run *swapped = heap[at];
 
-		if (child + 1 < sorter->run_count &&
-			run_comes_first(sorter, &runs[child + 1], &runs[child]))
+		if (child + 1 < sorter->heap_count &&
+			run_comes_first(sorter, heap[child + 1], heap[child]))
 			child++;
-		if (!run_comes_first(sorter, &runs[child], &runs[at]))
+		if (!run_comes_first(sorter, heap[child], heap[at]))
 			return;
-		runs[at] = runs[child];
-		runs[child] = swapped;
+		heap[at] = heap[child];
+		heap[child] = swapped;
 	}
 }
 
-static void read_run(struct external_sort *sorter, struct sort_run *run, size_t bytes)
+static void read_packed(struct external_sort *sorter, off_t at, size_t bytes)
 {
-	const int fd = fileno(sorter->file);
-
 	for (size_t done = 0; done < bytes;) {
-		const ssize_t got = pread(fd, run->entries + done, bytes - done, run->offset);
+		const ssize_t got = pread(fileno(sorter->file), sorter->packed + done, bytes - done,
+			at + (off_t)done);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -151,20 +205,37 @@ static void read_run(struct external_sort *sorter, struct sort_run *run, size_t 
 			fatal(STATUS_UNREADABLE,
 				"the temporary file for %s cannot be read:", sorter->what);
 		done += (size_t)got;
-		run->offset += got;
 	}
 }
 
-/* Reads the next entries of a run, once those in memory are used up. */
+/* Frees the space of what was read, if the file system can. */
+static void free_read_space(struct external_sort *sorter, struct sort_run *run)
+{
+	if (!sorter->is_last_time || (run->left && run->offset - run->freed < FREED_BYTES))
+		return;
+	(void)fallocate(fileno(sorter->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		run->freed, run->offset - run->freed);
+	run->freed = run->offset;
+}
+
+/* Reads the next chunk of a run, once the entries in memory are used up. */
 static void refill_run(struct external_sort *sorter, struct sort_run *run)
 {
-	const size_t count = run->left < sorter->run_ahead ? run->left : sorter->run_ahead;
+	const size_t count = run->left < sorter->chunk_entries ? run->left : sorter->chunk_entries,
+		     bytes = count ? sorter->chunk_bytes[run->chunk++] : 0;
+	const unsigned char *from = sorter->packed;
 
 	run->at = 0;
 	run->count = count;
 	run->left -= count;
-	if (count)
-		read_run(sorter, run, count * sorter->bytes);
+	if (!run->entries)
+		run->entries = xcalloc(sorter->chunk_entries * sorter->bytes);
+	read_packed(sorter, run->offset, bytes);
+	run->offset += (off_t)bytes;
+	entry_packer_restart(sorter->packer);
+	for (size_t i = 0; i < count; i++)
+		from += entry_unpack(sorter->packer, from, run->entries + i * sorter->bytes);
+	free_read_space(sorter, run);
 }
 
 /* Ends the collection. The entries in memory become the last run and stay in memory. */
@@ -180,65 +251,79 @@ static void finish_adding(struct external_sort *sorter)
 	sorter->held_count = sorter->held_room = 0;
 }
 
-static size_t entries_ahead(const struct external_sort *sorter)
-{
-	const size_t each = sorter->run_total ? MERGE_BYTES / sorter->run_total / sorter->bytes : 0;
-
-	return each < RUN_AHEAD_MIN ? RUN_AHEAD_MIN : each < RUN_AHEAD_MAX ? each : RUN_AHEAD_MAX;
-}
-
 void external_sort_rewind(struct external_sort *sorter)
 {
 	finish_adding(sorter);
-	sorter->run_ahead = entries_ahead(sorter);
+	sorter->heap_count = 0;
 	for (size_t i = 0; i < sorter->run_total; i++) {
 		struct sort_run *run = &sorter->runs[i];
 
+		*ARRAY_ADD(sorter->heap, sorter->heap_room, sorter->heap_count) = run;
 		run->at = 0;
-		if (run->begin < 0) {
-			run->count = run->entries_total;
+		run->count = run->entries_total;
+		if (run->begin < 0)
 			continue;
-		}
-		if (!run->entries)
-			run->entries = xcalloc(sorter->run_ahead * sorter->bytes);
-		run->offset = run->begin;
+		free(run->entries);
+		run->entries = NULL;
+		run->count = 0;
+		run->chunk = run->first_chunk;
+		run->offset = run->freed = run->begin;
 		run->left = run->entries_total;
-		refill_run(sorter, run);
 	}
-	sorter->run_count = sorter->run_total;
-	for (size_t i = sorter->run_count / 2; i-- > 0;)
+	for (size_t i = sorter->heap_count / 2; i-- > 0;)
 		sift_run_down(sorter, i);
+}
+
+void external_sort_rewind_last(struct external_sort *sorter)
+{
+	external_sort_rewind(sorter);
+	sorter->is_last_time = true;
 }
 
 const void *external_sort_peek(const struct external_sort *sorter)
 {
-	return sorter->run_count ? run_first_entry(sorter, &sorter->runs[0]) : NULL;
+	return sorter->heap_count ? run_next_entry(sorter, sorter->heap[0]) : NULL;
+}
+
+/* Frees what a run that was read to its end has in memory, but not the run that never was in the
+ * file. */
+static void end_run(struct external_sort *sorter)
+{
+	struct sort_run *run = sorter->heap[0];
+
+	if (run->begin >= 0) {
+		free(run->entries);
+		run->entries = NULL;
+	}
+	sorter->heap[0] = sorter->heap[--sorter->heap_count];
 }
 
 void external_sort_next(struct external_sort *sorter)
 {
-	struct sort_run *run = &sorter->runs[0];
+	struct sort_run *run = sorter->heap[0];
 
-	if (++run->at == run->count && run->begin >= 0)
+	if (!run->entries)
 		refill_run(sorter, run);
-	if (run->at >= run->count) { /* stays after the heap for the next rewind */
-		const struct sort_run over = *run;
-
-		*run = sorter->runs[--sorter->run_count];
-		sorter->runs[sorter->run_count] = over;
-	}
+	if (++run->at == run->count && run->begin >= 0 && run->left)
+		refill_run(sorter, run);
+	if (run->at >= run->count)
+		end_run(sorter);
 	sift_run_down(sorter, 0);
 }
 
 void external_sort_clear(struct external_sort *sorter)
 {
-	for (size_t i = 0; i < sorter->run_total; i++)
+	for (size_t i = 0; i < sorter->run_total; i++) {
 		free(sorter->runs[i].entries);
+		free(sorter->runs[i].first);
+	}
 	if (sorter->file)
 		fclose(sorter->file);
 	sorter->file = NULL;
-	sorter->run_total = sorter->run_count = sorter->held_count = 0;
+	sorter->written = 0;
+	sorter->run_total = sorter->heap_count = sorter->held_count = sorter->chunk_count = 0;
 	sorter->total = 0;
+	sorter->is_last_time = false;
 }
 
 void external_sort_free(struct external_sort *sorter)
@@ -246,7 +331,11 @@ void external_sort_free(struct external_sort *sorter)
 	if (!sorter)
 		return;
 	external_sort_clear(sorter);
+	entry_packer_free(sorter->packer);
+	free(sorter->packed);
+	free(sorter->chunk_bytes);
 	free(sorter->runs);
+	free(sorter->heap);
 	free(sorter->held);
 	free(sorter);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * Holds the last piece in memory. The pieces before it are in the file, all of piece_max
- * entries.
+ * Holds the last piece in memory. The pieces before it are in the file, packed (entry_pack.h), all
+ * of piece_max entries. Each follows the number of bytes that it takes.
  */
 #include "report/base/spill_list.h"
 
 #include "report/base/alloc.h"
+#include "report/base/entry_pack.h"
 #include "report/base/error.h"
 
 #include <stdbool.h>
@@ -20,6 +21,8 @@ struct spill_list {
 	size_t last;          /* entries of the last piece in the file */
 	bool is_read;
 	FILE *file; /* NULL: everything fits in memory */
+	struct entry_packer *packer;
+	unsigned char *packed; /* a piece */
 };
 
 struct spill_list *spill_list_new(size_t bytes, const char *what)
@@ -39,17 +42,35 @@ void spill_list_free(struct spill_list *list)
 		return;
 	if (list->file)
 		fclose(list->file);
+	entry_packer_free(list->packer);
+	free(list->packed);
 	free(list->held);
 	free(list);
 }
 
-static void spill_piece(struct spill_list *list)
+static void open_spill_file(struct spill_list *list)
 {
-	if (!list->file && !(list->file = tmpfile()))
+	list->file = tmpfile();
+	if (!list->file)
 		fatal(STATUS_UNREADABLE,
 			"no temporary file for %s; set TMPDIR to a directory with free space:",
 			list->what);
-	if (fwrite(list->held, list->bytes, list->count, list->file) != list->count)
+	list->packer = entry_packer_new(list->bytes, ENTRY_NO_CLASS);
+	list->packed = xcalloc(list->piece_max * entry_packed_max(list->packer));
+}
+
+static void spill_piece(struct spill_list *list)
+{
+	uint32_t bytes = 0;
+
+	if (!list->file)
+		open_spill_file(list);
+	entry_packer_restart(list->packer);
+	for (size_t i = 0; i < list->count; i++)
+		bytes += (uint32_t)entry_pack(
+			list->packer, list->held + i * list->bytes, list->packed + bytes);
+	if (fwrite(&bytes, sizeof bytes, 1, list->file) != 1 ||
+		fwrite(list->packed, 1, bytes, list->file) != bytes)
 		fatal(STATUS_UNREADABLE,
 			"the temporary file for %s cannot be written:", list->what);
 	list->pieces++;
@@ -80,12 +101,19 @@ void spill_list_rewind(struct spill_list *list)
 /* Reads the next piece from the file. Returns false if there is none. */
 static bool load_piece(struct spill_list *list)
 {
+	const unsigned char *from = list->packed;
+	uint32_t bytes;
+
 	if (list->piece == list->pieces)
 		return false;
 	list->count = ++list->piece == list->pieces ? list->last : list->piece_max;
 	list->at = 0;
-	if (fread(list->held, list->bytes, list->count, list->file) != list->count)
+	if (fread(&bytes, sizeof bytes, 1, list->file) != 1 ||
+		fread(list->packed, 1, bytes, list->file) != bytes)
 		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", list->what);
+	entry_packer_restart(list->packer);
+	for (size_t i = 0; i < list->count; i++)
+		from += entry_unpack(list->packer, from, list->held + i * list->bytes);
 	return true;
 }
 

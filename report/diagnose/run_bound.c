@@ -401,8 +401,9 @@ static void add_host_ranges(struct path_pass *pass, const struct path_segment *s
 			min_u64(range->end_ns, segment->end_ns));
 }
 
-static void add_path_segment(struct path_pass *pass, const struct path_segment *segment)
+static void add_path_segment(void *context, const struct path_segment *segment)
 {
+	struct path_pass *pass = context;
 	struct run_bound *bound = pass->of->result;
 	const uint64_t length_ns = examined_ns(pass, segment->begin_ns, segment->end_ns);
 
@@ -436,6 +437,8 @@ static void read_path(struct process *process, const struct bound_pass *of)
 {
 	const uint32_t nodes = process->profile->tree->count;
 	struct path_pass pass = { .of = of, .host = host_ranges_of(process) };
+	const struct critical_path_visitor visitor = { .context = &pass,
+		.segment = add_path_segment };
 	struct critical_path_graph *path;
 
 	if (of->result->operations > BOUND_PATH_OPERATIONS_MAX || process->profile->options.steps ||
@@ -444,10 +447,8 @@ static void read_path(struct process *process, const struct bound_pass *of)
 	pass.path = path = critical_path_graph_read(process);
 	pass.wait_ns = xcalloc(nodes * sizeof *pass.wait_ns);
 	span_of_work(of, &pass.from_ns, &pass.to_ns);
-	for (size_t i = 0; path->last != PATH_NONE && i < path->segments.count; i++) {
-		critical_path_graph_visit(path, i);
-		add_path_segment(&pass, path_segment(path, i));
-	}
+	if (path->last != PATH_NONE)
+		critical_path_graph_walk(path, &visitor);
 	find_wait_node(&pass, nodes);
 	free(pass.wait_ns);
 	of->result->path = path;

@@ -10,10 +10,11 @@
 #include "report/analysis/critical_path/range_at.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Limit of nodes, and of kernels and copies, whose gain is computed. Each takes a pass over the
+/* Limit of nodes, and of kernels and copies, whose gain is computed. All take one pass over the
  * graph. */
 #define GAINS_MAX 16u
 
@@ -28,6 +29,7 @@ struct path_entry {
 	struct percentiles slacks;
 	uint64_t slack_min_ns, count;
 	uint64_t gain_ns;
+	uint8_t selection; /* 1 + that of the gain; 0: none */
 	bool has_slack, has_gain;
 };
 
@@ -35,6 +37,20 @@ struct path_entries {
 	struct path_entry *of;
 	size_t room;
 };
+
+/* A part of the path between two calls, whose ranges are not known yet. */
+struct host_piece {
+	uint64_t from_ns, to_ns;
+	uint32_t tid, other_tid; /* other_tid: of the call before */
+};
+
+/* Of the steps up to one: when the last of them begins, and ends. */
+struct step_reach {
+	uint64_t begin_ns, end_ns;
+};
+
+/* The gains of kinds: of GPU work, then of all GPU work and all calls. */
+enum { GAIN_ALL = PATH_MEMSET + 1, KIND_GAINS };
 
 struct critical_path {
 	struct process *process;
@@ -46,18 +62,19 @@ struct critical_path {
 	/* by kind: in the time that the verdict divides, as `diagnose` has it */
 	struct path_sum steady, steady_kinds[PATH_KIND_COUNT];
 	struct step_idle counted;
-	uint64_t work_begin_ns, work_end_ns; /* from the first GPU operation to the last */
-	struct path_sum *steps;              /* by index */
-	struct path_entries nodes_by_id;     /* by node; 0: no range */
-	struct path_entries gpu_work;        /* by string id of the name */
+	struct path_sum *steps;          /* by index */
+	struct step_reach *step_reach;   /* by index */
+	struct packed_array host_pieces; /* struct host_piece, the last one first */
+	/* by kind; of all, and of what overlaps the steady-state steps */
+	uint64_t kind_gains[KIND_GAINS], steady_gains[KIND_GAINS];
+	struct path_entries nodes_by_id; /* by node; 0: no range */
+	struct path_entries gpu_work;    /* by string id of the name */
 	/* time on the path that is shown, but was launched outside of what is shown */
 	struct path_sum elsewhere;
-	size_t step, step_count; /* step: the first that may not have ended */
+	size_t step_count;
 	const struct counted_interval *intervals;
-	size_t interval, interval_count;
+	size_t interval, interval_count; /* interval: how many may begin before the next segment */
 	bool is_partial;
-	/* the segment that is being added */
-	const struct path_segment *segment;
 };
 
 static struct path_entry *path_entry_at(struct path_entries *entries, uint32_t index)
@@ -79,8 +96,8 @@ static void add_to_steady(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
 	const bool in_steps = critical->counted.steps;
-	const uint64_t from = in_steps ? from_ns : max_u64(from_ns, critical->work_begin_ns),
-		       to = in_steps ? to_ns : min_u64(to_ns, critical->work_end_ns),
+	const uint64_t from = in_steps ? from_ns : max_u64(from_ns, critical->path->work_begin_ns),
+		       to = in_steps ? to_ns : min_u64(to_ns, critical->path->work_end_ns),
 		       ns = step_idle_counted(&critical->counted, from, to);
 
 	if (!ns)
@@ -97,19 +114,44 @@ static struct counted_interval step_window(const struct step *step)
 		       : (struct counted_interval){ step->begin_ns, step->end_ns };
 }
 
+static void find_step_reach(struct critical_path *critical)
+{
+	const struct step *steps = critical->step_count ? critical->process->steps->steps : NULL;
+	struct step_reach reach = { .begin_ns = 0 };
+
+	critical->step_reach = xcalloc((critical->step_count + 1) * sizeof *critical->step_reach);
+	for (size_t i = 0; i < critical->step_count; i++) {
+		reach.begin_ns = max_u64(reach.begin_ns, step_window(&steps[i]).begin_ns);
+		reach.end_ns = max_u64(reach.end_ns, step_window(&steps[i]).end_ns);
+		critical->step_reach[i] = reach;
+	}
+}
+
+/* The first step that ends after `at_ns`. */
+static size_t first_step_after(const struct critical_path *critical, uint64_t at_ns)
+{
+	size_t low = 0, high = critical->step_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (critical->step_reach[middle].end_ns <= at_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other (those of
- * several threads may, and are not examined), and pieces come in the order of time, so
- * critical->step only increases. */
+ * several threads may, and are not examined). */
 static void add_to_steps(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct step *steps = critical->step_count ? critical->process->steps->steps : NULL;
 
-	while (critical->step < critical->step_count &&
-		step_window(&steps[critical->step]).end_ns <= from_ns)
-		critical->step++;
-	for (size_t i = critical->step;
-		i < critical->step_count && step_window(&steps[i]).begin_ns < to_ns; i++) {
+	for (size_t i = first_step_after(critical, from_ns);
+		i < critical->step_count && critical->step_reach[i].begin_ns < to_ns; i++) {
 		const uint64_t begin = max_u64(step_window(&steps[i]).begin_ns, from_ns),
 			       end = min_u64(step_window(&steps[i]).end_ns, to_ns);
 
@@ -148,17 +190,25 @@ static enum path_kind kind_of_segment(
 		       : (enum path_kind)segment->kind;
 }
 
-static void add_interval(struct critical_path *critical, uint64_t from_ns, uint64_t to_ns)
+static void add_host_piece(struct critical_path *critical, const struct path_segment *segment,
+	uint64_t from_ns, uint64_t to_ns)
 {
-	const struct path_segment *segment = critical->segment;
+	struct host_piece *piece = packed_array_push(&critical->host_pieces);
+
+	*piece = (struct host_piece){ .from_ns = from_ns,
+		.to_ns = to_ns,
+		.tid = critical_path_graph_tid(critical->path, segment->node),
+		.other_tid = critical_path_graph_tid(critical->path, segment->before) };
+}
+
+static void add_interval(struct critical_path *critical, const struct path_segment *segment,
+	uint64_t from_ns, uint64_t to_ns)
+{
 	const struct path_node *node = path_node(critical->path, segment->node);
 	const enum path_kind kind = kind_of_segment(segment, node);
 
 	if (segment->kind == PATH_HOST) {
-		range_lookup_within(critical->ranges,
-			critical_path_graph_tid(critical->path, segment->node),
-			critical_path_graph_tid(critical->path, segment->before), from_ns, to_ns,
-			add_host_time, critical);
+		add_host_piece(critical, segment, from_ns, to_ns);
 		return;
 	}
 	charge(critical,
@@ -170,26 +220,40 @@ static void add_interval(struct critical_path *critical, uint64_t from_ns, uint6
 			&path_entry_at(&critical->gpu_work, node->name)->on, kind, to_ns - from_ns);
 }
 
-/* Adds the part of a segment that is inside the intervals that count. */
-static void add_path_segment(struct critical_path *critical, const struct path_segment *segment)
+/* Adds the part of a segment that is inside the intervals that count, the last one first. A
+ * callback of critical_path_graph_walk(). */
+static void add_path_segment(void *context, const struct path_segment *segment)
 {
+	struct critical_path *critical = context;
 	const struct counted_interval *intervals = critical->intervals;
 
-	critical->segment = segment;
 	if (!critical->is_partial) {
-		add_interval(critical, segment->begin_ns, segment->end_ns);
+		add_interval(critical, segment, segment->begin_ns, segment->end_ns);
 		return;
 	}
-	while (critical->interval < critical->interval_count &&
-		intervals[critical->interval].end_ns <= segment->begin_ns)
-		critical->interval++;
-	for (size_t i = critical->interval;
-		i < critical->interval_count && intervals[i].begin_ns < segment->end_ns; i++) {
-		const uint64_t from = max_u64(intervals[i].begin_ns, segment->begin_ns),
-			       to = min_u64(intervals[i].end_ns, segment->end_ns);
+	while (critical->interval && intervals[critical->interval - 1].begin_ns >= segment->end_ns)
+		critical->interval--;
+	for (size_t i = critical->interval; i && intervals[i - 1].end_ns > segment->begin_ns; i--) {
+		const uint64_t from = max_u64(intervals[i - 1].begin_ns, segment->begin_ns),
+			       to = min_u64(intervals[i - 1].end_ns, segment->end_ns);
 
 		if (to > from)
-			add_interval(critical, from, to);
+			add_interval(critical, segment, from, to);
+	}
+}
+
+/* Adds the time between calls to the ranges that were open then. */
+static void add_host_pieces(struct critical_path *critical)
+{
+	struct packed_array *pieces = &critical->host_pieces;
+
+	if (pieces->count)
+		critical->ranges = range_lookup_read(critical->process);
+	for (size_t left = pieces->count; left; left--, packed_array_trim(pieces)) {
+		const struct host_piece *piece = packed_array_at(pieces, left - 1);
+
+		range_lookup_within(critical->ranges, piece->tid, piece->other_tid, piece->from_ns,
+			piece->to_ns, add_host_time, critical);
 	}
 }
 
@@ -197,7 +261,6 @@ static void charge_unknown(struct critical_path *critical, uint64_t from_ns, uin
 {
 	if (to_ns <= from_ns)
 		return;
-	critical->step = 0;
 	charge(critical, &path_entry_at(&critical->nodes_by_id, 0)->on, PATH_UNKNOWN, from_ns,
 		to_ns);
 }
@@ -225,10 +288,10 @@ static void add_slack(struct critical_path *critical, struct path_entry *of, uin
 }
 
 /* Adds the slack of one node of the graph. Calls that wait have none, because their time is that of
- * the work they wait for. */
-static void add_node_slack(struct critical_path *critical, uint32_t number)
+ * the work they wait for. A callback of critical_path_graph_walk(). */
+static void add_node_slack(void *context, const struct path_node *node, uint64_t slack_ns)
 {
-	const struct path_node *node = path_node(critical->path, number);
+	struct critical_path *critical = context;
 	struct path_entry *owner;
 
 	if (!node->counts)
@@ -237,27 +300,17 @@ static void add_node_slack(struct critical_path *critical, uint32_t number)
 	owner->count++;
 	if (node->kind == ACTIVITY_WAIT)
 		return;
-	add_slack(critical, owner, path_slack(critical->path, number));
+	add_slack(critical, owner, slack_ns);
 	if (!path_is_work(node))
 		return;
 	path_entry_at(&critical->gpu_work, node->name)->count++;
-	add_slack(critical, &critical->gpu_work.of[node->name], path_slack(critical->path, number));
+	add_slack(critical, &critical->gpu_work.of[node->name], slack_ns);
 }
 
 static uint64_t path_gpu_ns(const struct path_sum *sum)
 {
 	return sum->ns[PATH_KERNEL] + sum->ns[PATH_COMMUNICATION] + sum->ns[PATH_COPY] +
 	       sum->ns[PATH_MEMSET];
-}
-
-static bool is_of_node(const struct path_node *node, void *context)
-{
-	return node->counts && node->owner == *(const uint32_t *)context;
-}
-
-static bool is_of_name(const struct path_node *node, void *context)
-{
-	return node->counts && path_is_work(node) && node->name == *(const uint32_t *)context;
 }
 
 /* Returns the time that would leave the path if the GPU work took no time and the calls returned at
@@ -267,15 +320,23 @@ static uint64_t avoidable_ns(const struct path_sum *sum)
 	return path_gpu_ns(sum) + sum->ns[PATH_CALL] + sum->ns[PATH_COPY_CALL] + sum->ns[PATH_SYNC];
 }
 
-/* Computes gains. The gain is 0 without avoidable time on the path. Of the others, the GAINS_MAX
- * entries with the most avoidable time are computed. */
-static void compute_gains(struct critical_path *critical, struct path_entries *entries,
-	bool (*selects)(const struct path_node *node, void *context))
+/* The selections of one pass: kinds, kinds in the steady-state steps, entries. */
+enum {
+	STEADY_SELECTIONS = KIND_GAINS,
+	ENTRY_SELECTIONS = 2 * KIND_GAINS,
+	SELECTIONS_MAX = ENTRY_SELECTIONS + 2 * GAINS_MAX
+};
+
+static_assert(SELECTIONS_MAX <= PATH_GAINS_MAX, "all gains take one pass");
+
+/* Chooses the entries whose gain is computed. It is 0 without avoidable time on the path. Of the
+ * others, the GAINS_MAX entries with the most avoidable time are chosen. */
+static void choose_gains(struct path_entries *entries, unsigned *selections)
 {
 	for (size_t i = 0; i < entries->room; i++)
 		entries->of[i].has_gain = entries->of[i].has_slack &&
 					  !avoidable_ns(&entries->of[i].on);
-	for (unsigned pass = 0; pass < GAINS_MAX; pass++) {
+	for (unsigned chosen = 0; chosen < GAINS_MAX; chosen++) {
 		uint32_t most = PATH_NONE;
 
 		for (uint32_t i = 0; i < entries->room; i++)
@@ -285,74 +346,84 @@ static void compute_gains(struct critical_path *critical, struct path_entries *e
 				most = i;
 		if (most == PATH_NONE)
 			return;
-		entries->of[most].gain_ns = critical_path_graph_gain(
-			critical->path, 0, selects, &most);
 		entries->of[most].has_gain = true;
+		entries->of[most].selection = (uint8_t)++ * selections;
 	}
 }
 
-/* The GPU work of a kind of time. PATH_KIND_COUNT: all GPU work, and all calls. */
-struct work_of_kind {
-	enum path_kind kind;
-	const struct step_idle *steps; /* only what overlaps these steps; NULL: all */
-};
-
-static bool is_of_kind(const struct path_node *node, void *context)
+static uint64_t mask_of_entry(const struct path_entries *entries, uint32_t index)
 {
-	const struct work_of_kind *wanted = context;
-
-	return node->counts &&
-	       (wanted->kind == PATH_KIND_COUNT ||
-		       (path_is_work(node) && path_kind_of_work(node) == wanted->kind)) &&
-	       (!wanted->steps || step_idle_counted(wanted->steps, node->begin_ns, node->end_ns));
+	return index < entries->room && entries->of[index].selection
+		       ? UINT64_C(1) << (entries->of[index].selection - 1)
+		       : 0;
 }
 
-/* Sets by how much the run gets shorter if all GPU work of a kind, or that in the steady-state
- * steps, takes no time: of kernels the verdict has that figure. No row of a part of that work has
- * more. Other kinds have none. */
-static void set_gain_of_kind(struct critical_path *critical, struct computed_row *computed,
-	enum path_kind kind, bool in_steps)
+/* Returns a mask of the selections that a node of the graph is in. */
+static uint64_t mask_of_node(const struct path_node *node, void *context)
 {
-	struct work_of_kind wanted = { .kind = kind,
-		.steps = in_steps ? &critical->counted : NULL };
+	const struct critical_path *critical = context;
+	uint64_t mask = UINT64_C(1) << GAIN_ALL;
 
-	if (kind <= PATH_MEMSET || kind == PATH_KIND_COUNT)
-		computed_row_set_unsigned(computed, "gain_ns",
-			critical_path_graph_gain(critical->path, 0, is_of_kind, &wanted));
+	if (!node->counts)
+		return 0;
+	if (path_is_work(node))
+		mask |= UINT64_C(1) << path_kind_of_work(node);
+	if (!critical->counted.steps ||
+		step_idle_counted(&critical->counted, node->begin_ns, node->end_ns))
+		mask |= mask << STEADY_SELECTIONS;
+	mask |= mask_of_entry(&critical->nodes_by_id, node->owner);
+	if (path_is_work(node))
+		mask |= mask_of_entry(&critical->gpu_work, node->name);
+	return mask;
 }
 
-static void find_work(struct critical_path *critical)
+static void set_entry_gains(struct path_entries *entries, const uint64_t *gains)
 {
-	critical->work_begin_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < critical->path->nodes.count; i++) {
-		const struct path_node *node = path_node(critical->path, i);
+	for (size_t i = 0; i < entries->room; i++)
+		if (entries->of[i].selection)
+			entries->of[i].gain_ns = gains[entries->of[i].selection - 1];
+}
 
-		if (!path_is_work(node))
-			continue;
-		critical->work_begin_ns = min_u64(critical->work_begin_ns, node->begin_ns);
-		critical->work_end_ns = max_u64(critical->work_end_ns, node->end_ns);
-	}
+static void compute_gains(struct critical_path *critical)
+{
+	struct path_selection selection = {
+		.count = ENTRY_SELECTIONS, .mask = mask_of_node, .context = critical
+	};
+	uint64_t gains[SELECTIONS_MAX];
+
+	choose_gains(&critical->nodes_by_id, &selection.count);
+	choose_gains(&critical->gpu_work, &selection.count);
+	critical_path_graph_gains(critical->path, 0, &selection, gains);
+	memcpy(critical->kind_gains, gains, sizeof critical->kind_gains);
+	memcpy(critical->steady_gains, gains + STEADY_SELECTIONS, sizeof critical->steady_gains);
+	set_entry_gains(&critical->nodes_by_id, gains);
+	set_entry_gains(&critical->gpu_work, gains);
 }
 
 static void sum_path(struct critical_path *critical)
 {
 	const struct profile_options *options = &critical->process->profile->options;
 	const struct steps *steps = critical->process->steps;
+	const struct critical_path_visitor visitor = {
+		.context = critical, .segment = add_path_segment, .slack = add_node_slack
+	};
 
 	critical->is_partial = options->steps || options->windows;
 	critical->interval_count = activities_counted_intervals(
 		critical->path->activities, &critical->intervals);
 	critical->step_count = steps && !steps_overlap(steps) ? steps->count : 0;
 	critical->steps = xcalloc((critical->step_count + 1) * sizeof *critical->steps);
+	critical->interval = critical->interval_count;
 	critical->counted = step_idle_begin(critical->process);
-	find_work(critical);
-	for (size_t i = 0; i < critical->path->segments.count; i++)
-		add_path_segment(critical, path_segment(critical->path, i));
+	critical->host_pieces = (struct packed_array){ .size = sizeof(struct host_piece),
+		.class_at = ENTRY_NO_CLASS,
+		.what = "the critical path" };
+	find_step_reach(critical);
+	critical_path_graph_walk(critical->path, &visitor);
+	compute_gains(critical);
+	critical_path_graph_drop(critical->path);
+	add_host_pieces(critical);
 	add_unknown_ends(critical);
-	for (uint32_t i = 0; i < critical->path->nodes.count; i++)
-		add_node_slack(critical, i);
-	compute_gains(critical, &critical->nodes_by_id, is_of_node);
-	compute_gains(critical, &critical->gpu_work, is_of_name);
 }
 
 static void set_time_cells(
@@ -391,6 +462,16 @@ static void set_entry_cells(struct computed_row *computed, struct path_entry *of
 		computed_row_set_unsigned(computed, "gain_ns", of->gain_ns);
 }
 
+/* Sets by how much the run gets shorter if all GPU work of a kind, or that in the steady-state
+ * steps, takes no time: of kernels the verdict has that figure. No row of a part of that work has
+ * more. Other kinds have none. */
+static void set_gain_of_kind(
+	struct computed_row *computed, const uint64_t *gains, enum path_kind kind)
+{
+	if (kind <= PATH_MEMSET)
+		computed_row_set_unsigned(computed, "gain_ns", gains[kind]);
+}
+
 static void add_total_row(
 	const struct options *options, struct critical_path *critical, struct rows *rows)
 {
@@ -400,7 +481,7 @@ static void add_total_row(
 
 	computed_row_format_name(computed, "critical path");
 	set_time_cells(computed, &critical->all, critical->all.total_ns);
-	set_gain_of_kind(critical, computed, PATH_KIND_COUNT, false);
+	computed_row_set_unsigned(computed, "gain_ns", critical->kind_gains[GAIN_ALL]);
 	computed_row_set_unsigned(computed, "waits", counts->waits);
 	computed_row_set_unsigned(computed, "waits_unknown", counts->waits_unknown);
 	computed_row_set_unsigned(computed, "stream_waits", counts->stream_waits);
@@ -414,7 +495,7 @@ static void add_total_row(
 		computed = computed_row_new(critical->process, 0, "part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->kinds[kind], critical->all.total_ns);
-		set_gain_of_kind(critical, computed, (enum path_kind)kind, false);
+		set_gain_of_kind(computed, critical->kind_gains, (enum path_kind)kind);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -446,7 +527,7 @@ static void add_steady_rows(
 		computed = computed_row_new(critical->process, 0, "steady part");
 		computed_row_format_name(computed, "%s", path_kind_name((enum path_kind)kind));
 		set_time_cells(computed, &critical->steady_kinds[kind], critical->steady.total_ns);
-		set_gain_of_kind(critical, computed, (enum path_kind)kind, steps);
+		set_gain_of_kind(computed, critical->steady_gains, (enum path_kind)kind);
 		computed_row_add(rows, computed, head);
 	}
 	rows_finish_level(options, critical->process, rows, head + 1, 1, UINT32_MAX);
@@ -572,6 +653,8 @@ static void critical_report_free(struct critical_path *critical)
 	free(critical->nodes_by_id.of);
 	free(critical->gpu_work.of);
 	free(critical->steps);
+	free(critical->step_reach);
+	packed_array_free(&critical->host_pieces);
 	if (critical->ranges)
 		range_lookup_free(critical->ranges);
 	critical_path_graph_free(critical->path);
@@ -586,7 +669,6 @@ void arrange_critical_path(
 	critical->process = process;
 	critical->path = critical_path_graph_read(process);
 	if (critical->path->last != PATH_NONE) {
-		critical->ranges = range_lookup_read(process);
 		sum_path(critical);
 		add_total_row(options, critical, rows);
 		add_steady_rows(options, critical, rows);

@@ -44,10 +44,21 @@ struct edge_builder {
 	size_t thread_room, running_room, end_count, end_room;
 	bool *is_default;     /* by stream index: the default stream of its context */
 	uint8_t *roles;       /* by thread: enum thread_role */
+	uint8_t *over;        /* by node, one bit each: it has ended */
 	uint32_t turn_thread; /* that made the last call */
 	uint32_t now;         /* the point that edges lead to */
 	uint64_t latest_ns;   /* of the points that the work waits for: the latest */
 };
+
+static bool is_over(const struct edge_builder *builder, uint32_t node)
+{
+	return builder->over[node / 8] >> (node % 8) & 1;
+}
+
+static void set_over(struct edge_builder *builder, uint32_t node)
+{
+	builder->over[node / 8] |= (uint8_t)(1u << (node % 8));
+}
 
 /* Whether `left` ends before `right`. At equal times work ends first, then inner calls before
  * outer ones. */
@@ -107,9 +118,7 @@ static uint32_t stream_of_call(const struct critical_path_graph *path, const str
 
 static void add_edge_from(struct edge_builder *builder, uint32_t point)
 {
-	struct path_edge *edge = mapped_array_push(&builder->path->edges);
-
-	*edge = (struct path_edge){ .from = point, .to = builder->now };
+	edge_groups_add(builder->path->edges, point, builder->now);
 	if (path_point(builder->path, point) > builder->latest_ns)
 		builder->latest_ns = path_point(builder->path, point);
 }
@@ -206,7 +215,7 @@ static uint32_t kernel_without_room(
 		if (last != PATH_NONE &&
 			work->begin_ns - path_node(path, last)->end_ns <= START_MAX_NS)
 			return PATH_NONE;
-		if (other && !other->over && other->fills &&
+		if (other && !is_over(builder, running - 1) && other->fills &&
 			other->begin_ns <= from_ns + START_MAX_NS && other->end_ns > work->begin_ns)
 			found = running - 1;
 	}
@@ -216,24 +225,27 @@ static uint32_t kernel_without_room(
 /* Finds why work waits that all its edges let begin earlier. */
 static void note_room(struct edge_builder *builder, uint32_t number)
 {
-	struct path_node *work = path_node(builder->path, number);
+	const struct path_node *work = path_node(builder->path, number);
 	const uint64_t call_end_ns = work->call != PATH_NONE
 					     ? path_node(builder->path, work->call)->end_ns
 					     : work->begin_ns,
 		       from_ns = gap_wait_begin(builder->latest_ns, call_end_ns, work->begin_ns);
 
-	if (from_ns < work->begin_ns)
-		work->after = kernel_without_room(builder, work, from_ns);
+	const uint32_t kernel = from_ns < work->begin_ns
+					? kernel_without_room(builder, work, from_ns)
+					: PATH_NONE;
+
+	if (kernel != PATH_NONE)
+		path_node_edit(builder->path, number)->after = kernel;
 }
 
 /* A copy begins while its call runs. Of several copies of a call, the first counts. */
 static void note_copy_of_call(struct edge_builder *builder, uint32_t number)
 {
 	const struct path_node *work = path_node(builder->path, number);
-	struct path_node *call = path_node(builder->path, work->call);
 
-	if (work->kind == ACTIVITY_COPY && call->after == PATH_NONE)
-		call->after = number;
+	if (work->kind == ACTIVITY_COPY && path_node(builder->path, work->call)->after == PATH_NONE)
+		path_node_edit(builder->path, work->call)->after = number;
 }
 
 static void begin_work(struct edge_builder *builder, uint32_t number)
@@ -253,7 +265,8 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	if (call)
 		add_edge_from(builder, 2 * work->call);
 	note_room(builder, number);
-	if (call && call->kind == ACTIVITY_COPY_CALL && !call->over && !work->copies_on_device)
+	if (call && call->kind == ACTIVITY_COPY_CALL && !is_over(builder, work->call) &&
+		!work->copies_on_device)
 		note_copy_of_call(builder, number);
 	ARRAY_GROW(builder->running, builder->running_room, (size_t)work->stream_index + 1);
 	builder->running[work->stream_index] = number + 1;
@@ -261,11 +274,11 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 
 /* Later work of the CUDA stream in which the graph was launched waits for all of the graph, on
  * any stream. */
-static void end_of_graph(struct edge_builder *builder, struct path_node *call, uint32_t work)
+static void end_of_graph(struct edge_builder *builder, uint32_t call, uint32_t work)
 {
-	const uint32_t stream_index = stream_of_call(builder->path, call);
+	const uint32_t stream_index = stream_of_call(builder->path, path_node(builder->path, call));
 
-	call->after = work;
+	path_node_edit(builder->path, call)->after = work;
 	if (stream_index != PATH_NONE)
 		cuda_events_work_end(builder->events, stream_index, work, false);
 }
@@ -273,17 +286,18 @@ static void end_of_graph(struct edge_builder *builder, struct path_node *call, u
 static void end_work(struct edge_builder *builder, uint32_t number)
 {
 	const struct path_node *work = path_node(builder->path, number);
-	struct path_node *call = work->call != PATH_NONE ? path_node(builder->path, work->call)
-							 : NULL;
+	const struct path_node *call = work->call != PATH_NONE
+					       ? path_node(builder->path, work->call)
+					       : NULL;
 
 	add_edge_from(builder, 2 * number);
 	cuda_events_work_end(builder->events, work->stream_index, number, true);
 	if (!call)
 		return;
 	if (call->kind == ACTIVITY_GRAPH_LAUNCH)
-		end_of_graph(builder, call, number);
-	else if (!call->over && work->kind == ACTIVITY_COPY)
-		call->after = number;
+		end_of_graph(builder, work->call, number);
+	else if (!is_over(builder, work->call) && work->kind == ACTIVITY_COPY)
+		path_node_edit(builder->path, work->call)->after = number;
 }
 
 static void apply_call_effect(
@@ -370,8 +384,10 @@ static void note_thread_turn(struct edge_builder *builder, uint32_t thread, uint
 }
 
 /* Puts a call below the call around it. It ends no later than that one. */
-static void nest_call(struct edge_builder *builder, struct path_node *call, uint32_t outer)
+static void nest_call(struct edge_builder *builder, uint32_t number, uint32_t outer)
 {
+	struct path_node *call = path_node_edit(builder->path, number);
+
 	call->call = outer;
 	add_edge_from(builder, 2 * outer);
 	call->end_ns = min_u64(call->end_ns, path_node(builder->path, outer)->end_ns);
@@ -379,13 +395,13 @@ static void nest_call(struct edge_builder *builder, struct path_node *call, uint
 
 static void begin_call_point(struct edge_builder *builder, uint32_t number)
 {
-	struct path_node *call = path_node(builder->path, number);
+	const struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread;
 
 	ARRAY_GROW(builder->threads, builder->thread_room, (size_t)call->thread + 1);
 	thread = &builder->threads[call->thread];
 	if (thread->open) {
-		nest_call(builder, call, thread->open - 1);
+		nest_call(builder, number, thread->open - 1);
 	} else {
 		if (thread->last)
 			add_edge_from(builder, 2 * (thread->last - 1) + 1);
@@ -406,13 +422,14 @@ static void end_running(
 						builder->running[stream_index]
 					? builder->running[stream_index] - 1
 					: PATH_NONE;
-	struct path_node *work = number != PATH_NONE ? path_node(builder->path, number) : NULL;
+	const struct path_node *work = number != PATH_NONE ? path_node(builder->path, number)
+							   : NULL;
 	const uint32_t now = builder->now;
 
-	if (!work || work->over || work->end_ns > wait->end_ns + CLOCK_TOLERANCE_NS ||
+	if (!work || is_over(builder, number) || work->end_ns > wait->end_ns + CLOCK_TOLERANCE_NS ||
 		(work->call_begin_ns && work->call_begin_ns > wait->begin_ns))
 		return;
-	work->end_ns = wait->end_ns;
+	path_node_edit(builder->path, number)->end_ns = wait->end_ns;
 	end_point(builder, number);
 	builder->now = now;
 }
@@ -476,7 +493,7 @@ static uint32_t last_ended_inside(const struct edge_builder *builder, const stru
 static uint32_t copy_that_ended(const struct edge_builder *builder, const struct path_node *call)
 {
 	return call->kind != ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE &&
-			       path_node(builder->path, call->after)->over
+			       is_over(builder, call->after)
 		       ? call->after
 		       : PATH_NONE;
 }
@@ -489,7 +506,7 @@ static uint32_t copy_that_began(const struct edge_builder *builder, const struct
 					       ? path_node(builder->path, call->after)
 					       : NULL;
 
-	return copy && !copy->over && !copy->is_pinned &&
+	return copy && !is_over(builder, call->after) && !copy->is_pinned &&
 			       copy->begin_ns - call->begin_ns > START_MAX_NS
 		       ? call->after
 		       : PATH_NONE;
@@ -548,7 +565,7 @@ static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thr
 
 static void end_call_point(struct edge_builder *builder, uint32_t number)
 {
-	struct path_node *call = path_node(builder->path, number);
+	const struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread = &builder->threads[call->thread];
 
 	add_wait_edges(builder, thread, call, call->kind == ACTIVITY_WAIT && call->took_effect);
@@ -562,18 +579,26 @@ static void end_call_point(struct edge_builder *builder, uint32_t number)
 	thread->open = call->call + 1; /* 0: none */
 }
 
+static void note_span_of_work(struct critical_path_graph *path, const struct path_node *work)
+{
+	path->work_begin_ns = min_u64(path->work_begin_ns, work->begin_ns);
+	path->work_end_ns = max_u64(path->work_end_ns, work->end_ns);
+}
+
 static void end_point(struct edge_builder *builder, uint32_t number)
 {
-	struct path_node *node = path_node(builder->path, number);
+	const struct path_node *node = path_node(builder->path, number);
 
-	if (node->over)
+	if (is_over(builder, number))
 		return;
+	if (path_is_work(node))
+		note_span_of_work(builder->path, node);
 	builder->now = 2 * number + 1;
 	if (path_is_work(node))
 		end_work(builder, number);
 	else
 		end_call_point(builder, number);
-	path_node(builder->path, number)->over = true;
+	set_over(builder, number);
 	builder->path->last = 2 * number + 1;
 }
 
@@ -609,45 +634,23 @@ static bool *find_default_streams(struct critical_path_graph *path)
 	return is_default;
 }
 
-/* Returns 1 for a node in a backward pass, 0 for another range, -1 for no range of the program. */
-static int is_in_backward(const struct tree *tree, uint32_t node)
-{
-	const uint8_t kind = tree->nodes[node].kind;
-
-	if (!node || kind == NODE_UNATTRIBUTED || kind == NODE_SECTION)
-		return -1;
-	while (node && tree->nodes[node].kind != NODE_BACKWARD && !tree->nodes[node].ran_elsewhere)
-		node = tree->nodes[node].parent;
-	return node != 0;
-}
-
 /* Returns an array by thread: enum thread_role. The caller frees it. */
-static uint8_t *find_thread_roles(const struct critical_path_graph *path)
+static uint8_t *find_thread_roles(struct critical_path_graph *path)
 {
-	const struct tree *tree = path->process->profile->tree;
 	const size_t threads = path->threads.count + 1u;
-	uint64_t *calls[2] = { xcalloc(threads * sizeof **calls),
-		xcalloc(threads * sizeof **calls) };
 	uint8_t *roles = xcalloc(threads);
 	uint32_t caller = 0;
 
-	for (uint32_t i = 0; i < path->nodes.count; i++) {
-		const struct path_node *node = path_node(path, i);
-		const int in_backward = path_is_work(node) ? -1 : is_in_backward(tree, node->owner);
-
-		critical_path_graph_visit(path, i);
-		if (in_backward >= 0)
-			calls[in_backward][node->thread]++;
-	}
+	ARRAY_GROW(path->role_calls, path->role_room, threads);
 	for (uint32_t thread = 0; thread < path->threads.count; thread++) {
-		caller = calls[0][thread] > calls[0][caller] ? thread : caller;
-		if (calls[1][thread] && !calls[0][thread])
+		const uint64_t *calls = path->role_calls[thread].count;
+
+		caller = calls[0] > path->role_calls[caller].count[0] ? thread : caller;
+		if (calls[1] && !calls[0])
 			roles[thread] = ROLE_AUTOGRAD;
 	}
-	if (calls[0][caller])
+	if (path->role_calls[caller].count[0])
 		roles[caller] = ROLE_CALLER;
-	free(calls[0]);
-	free(calls[1]);
 	return roles;
 }
 
@@ -661,6 +664,7 @@ static void free_edge_builder(struct edge_builder *builder)
 	free(builder->roles);
 	free(builder->is_default);
 	free(builder->ends);
+	free(builder->over);
 }
 
 void critical_path_graph_read_edges(struct critical_path_graph *path)
@@ -669,10 +673,13 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 
 	builder.is_default = find_default_streams(path);
 	builder.roles = find_thread_roles(path);
+	builder.over = xcalloc(path->nodes.count / 8 + 1);
+	path->work_begin_ns = UINT64_MAX;
 	for (uint32_t i = 0; i < path->nodes.count; i++) {
-		const struct path_node *node = path_node(path, i);
+		const struct path_node *node;
 
-		critical_path_graph_visit(path, i);
+		critical_path_graph_trim(path);
+		node = path_node(path, i);
 		end_points_until(&builder, node->begin_ns);
 		builder.now = 2 * i;
 		if (path_is_work(node))

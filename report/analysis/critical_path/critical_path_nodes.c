@@ -12,8 +12,10 @@
 
 static struct path_node *add_path_node(struct critical_path_graph *path, const struct activity *one)
 {
-	struct path_node *node = mapped_array_push(&path->nodes);
+	struct path_node *node = packed_array_push(&path->nodes);
 
+	if (!((path->nodes.count - 1) % PATH_INDEX_NODES))
+		*ARRAY_ADD(path->index, path->index_room, path->index_count) = one->begin_ns;
 	*node = (struct path_node){ .begin_ns = one->begin_ns,
 		.end_ns = one->end_ns,
 		.call = PATH_NONE,
@@ -39,6 +41,28 @@ static bool node_name_contains(
 	return memmem(text.bytes, text.length, part, strlen(part)) != NULL;
 }
 
+/* Returns 1 for a node in a backward pass, 0 for another range, -1 for no range of the program. */
+static int is_in_backward(const struct tree *tree, uint32_t node)
+{
+	const uint8_t kind = tree->nodes[node].kind;
+
+	if (!node || kind == NODE_UNATTRIBUTED || kind == NODE_SECTION)
+		return -1;
+	while (node && tree->nodes[node].kind != NODE_BACKWARD && !tree->nodes[node].ran_elsewhere)
+		node = tree->nodes[node].parent;
+	return node != 0;
+}
+
+/* Counts a call of its thread, for the role of that. */
+static void count_call_of_role(struct critical_path_graph *path, const struct path_node *call)
+{
+	const int in_backward = is_in_backward(path->process->profile->tree, call->owner);
+
+	ARRAY_GROW(path->role_calls, path->role_room, (size_t)call->thread + 1);
+	if (in_backward >= 0)
+		path->role_calls[call->thread].count[in_backward]++;
+}
+
 static void add_call_node(struct critical_path_graph *path, const struct activity *one)
 {
 	struct path_node *node = add_path_node(path, one);
@@ -48,15 +72,28 @@ static void add_call_node(struct critical_path_graph *path, const struct activit
 	node->stream = one->stream;
 	node->event = one->event;
 	node->took_effect = !one->captured && !one->result;
+	count_call_of_role(path, node);
 	node->blocks = one->kind == ACTIVITY_FREE && node_name_contains(path, one->name, "Free") &&
 		       !node_name_contains(path, one->name, "Async");
 }
 
-/* The first node that begins at or after `begin_ns`. */
-static uint32_t first_node_at(const struct critical_path_graph *path, uint64_t begin_ns)
+/* The first node that begins at or after `begin_ns`. Examines one part of the nodes. */
+static uint32_t first_node_at(struct critical_path_graph *path, uint64_t begin_ns)
 {
-	size_t low = 0, high = path->nodes.count;
+	size_t low = 0, high = path->index_count;
 
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (path->index[middle] < begin_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	high = low * PATH_INDEX_NODES;
+	low = low ? high - PATH_INDEX_NODES : 0;
+	if (high > path->nodes.count)
+		high = path->nodes.count;
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
@@ -149,6 +186,14 @@ static bool is_of_another_call(const struct path_node *call, const struct activi
 	       call->call_begin_ns != record->correlation;
 }
 
+/* To be converted by find_handle_streams. */
+static void set_cupti_stream(
+	struct critical_path_graph *path, struct path_node *call, uint32_t stream)
+{
+	call->stream_index = stream;
+	path->has_cupti_streams = true;
+}
+
 /* CUPTI numbers streams and events by itself. A call that names no handle gets its ids from
  * CUPTI's record of the same correlation id. Queries, which have records too, are no calls here. */
 static void add_cupti_call(struct critical_path_graph *path, const struct activity *record)
@@ -158,13 +203,13 @@ static void add_cupti_call(struct critical_path_graph *path, const struct activi
 	if (!record->timed)
 		return;
 	for (size_t back = 1; back <= LOOK_BACK && back <= count; back++) {
-		struct path_node *node = path_node(path, (uint32_t)(count - back));
+		struct path_node *node = path_node_edit(path, (uint32_t)(count - back));
 
 		if (path_is_work(node) || !node->sync || node->sync != record->sync ||
 			node->end_ns < record->end_ns || is_of_another_call(node, record))
 			continue;
 		if (!node->stream && record->stream != UINT32_MAX)
-			node->stream_index = (uint32_t)record->stream;
+			set_cupti_stream(path, node, (uint32_t)record->stream);
 		if (!node->event && record->event)
 			node->event = record->event;
 		return;
@@ -174,13 +219,14 @@ static void add_cupti_call(struct critical_path_graph *path, const struct activi
 /* Converts CUPTI's stream ids, which do not name a device, to stream indexes. */
 static void find_handle_streams(struct critical_path_graph *path)
 {
-	for (uint32_t i = 0; i < path->nodes.count; i++) {
-		struct path_node *node = path_node(path, i);
-		const uint32_t stream = node->stream_index;
+	for (uint32_t i = 0; path->has_cupti_streams && i < path->nodes.count; i++) {
+		const uint32_t stream = path_node(path, i)->stream_index;
+		struct path_node *node;
 
-		critical_path_graph_visit(path, i);
-		if (path_is_work(node) || stream == PATH_NONE)
+		critical_path_graph_trim(path);
+		if (path_is_work(path_node(path, i)) || stream == PATH_NONE)
 			continue;
+		node = path_node_edit(path, i);
 		node->stream_index = PATH_NONE;
 		for (uint32_t stream_index = 0; stream_index < path->streams.count; stream_index++)
 			if (path->streams.entries[stream_index].stream == stream)
@@ -193,7 +239,7 @@ void critical_path_graph_read_nodes(struct critical_path_graph *path)
 	struct stream_waits *waits = stream_waits_new();
 	const struct activity *one;
 
-	for (activities_rewind(path->activities); (one = activities_first(path->activities));
+	for (activities_rewind_last(path->activities); (one = activities_first(path->activities));
 		activities_next(path->activities)) {
 		if (activity_is_call(one))
 			stream_waits_add(waits, one);

@@ -3,6 +3,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
+#include <string.h>
 
 const char *path_kind_name(enum path_kind kind)
 {
@@ -15,12 +16,14 @@ const char *path_kind_name(enum path_kind kind)
 	return names[kind];
 }
 
-/* The edges to one point: a part of the array of edges. */
-struct edge_group {
-	const struct path_edge *edges;
-	size_t count;
-	uint32_t held_up_by; /* the latest predecessor */
-	uint64_t latest_ns;
+/* A walk from the end to the start. */
+struct path_walk {
+	struct critical_path_graph *path;
+	const struct critical_path_visitor *visitor;
+	/* uint64_t, by point: by how much its slack is less than the time until the end. */
+	struct packed_array less;
+	uint32_t current;    /* point of the path */
+	uint32_t first_done; /* node: the slack of this and of those after it is reported */
 };
 
 /* Returns the earliest time of point `to` that its dependency on point `from` allows. */
@@ -35,43 +38,23 @@ static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from
 							   : at_ns;
 }
 
-static struct edge_group group_of(
-	const struct critical_path_graph *path, const struct path_edge *edges, size_t count)
+/* Reads the group before `group`, and finds its latest predecessor. Returns false if there is none.
+ */
+static bool group_before(const struct critical_path_graph *path, struct edge_group *group)
 {
-	struct edge_group group = { .edges = edges, .count = count, .held_up_by = edges[0].from };
+	if (!edge_groups_back(path->edges, group))
+		return false;
+	group->held_up_by = group->from[0];
+	group->latest_ns = ready_time(path, group->from[0], group->to);
+	for (size_t i = 1; i < group->count; i++) {
+		const uint64_t at_ns = ready_time(path, group->from[i], group->to);
 
-	group.latest_ns = ready_time(path, group.held_up_by, edges[0].to);
-	for (size_t i = 1; i < count; i++) {
-		const uint64_t at_ns = ready_time(path, edges[i].from, edges[i].to);
-
-		if (at_ns > group.latest_ns) {
-			group.held_up_by = edges[i].from;
-			group.latest_ns = at_ns;
+		if (at_ns > group->latest_ns) {
+			group->held_up_by = group->from[i];
+			group->latest_ns = at_ns;
 		}
 	}
-	return group;
-}
-
-/* The group that ends before edge `end`. */
-static struct edge_group group_before(const struct critical_path_graph *path, size_t end)
-{
-	const struct path_edge *edges = path->edges.entries;
-	size_t first = end - 1;
-
-	while (first && edges[first - 1].to == edges[end - 1].to)
-		first--;
-	return group_of(path, edges + first, end - first);
-}
-
-/* The group that begins at edge `begin`. */
-static struct edge_group group_from(const struct critical_path_graph *path, size_t begin)
-{
-	const struct path_edge *edges = path->edges.entries;
-	size_t end = begin + 1;
-
-	while (end < path->edges.count && edges[end].to == edges[begin].to)
-		end++;
-	return group_of(path, edges + begin, end - begin);
+	return true;
 }
 
 enum path_kind path_kind_of_work(const struct path_node *work)
@@ -105,20 +88,20 @@ static enum path_kind kind_between(
 	return before->kind == ACTIVITY_WAIT ? PATH_SYNC : PATH_CALL;
 }
 
-static struct path_segment *append_segment(struct critical_path_graph *path, uint64_t begin_ns,
-	uint64_t end_ns, uint32_t node, enum path_kind kind)
+static void append_segment_after(const struct path_walk *walk, struct path_segment segment)
 {
-	struct path_segment *segment;
+	if (segment.end_ns > segment.begin_ns && walk->visitor->segment)
+		walk->visitor->segment(walk->visitor->context, &segment);
+}
 
-	if (end_ns <= begin_ns)
-		return NULL;
-	segment = mapped_array_push(&path->segments);
-	*segment = (struct path_segment){ .begin_ns = begin_ns,
-		.end_ns = end_ns,
-		.node = node,
-		.before = node,
-		.kind = (uint8_t)kind };
-	return segment;
+static void append_segment(const struct path_walk *walk, uint64_t begin_ns, uint64_t end_ns,
+	uint32_t node, enum path_kind kind)
+{
+	append_segment_after(walk, (struct path_segment){ .begin_ns = begin_ns,
+					   .end_ns = end_ns,
+					   .node = node,
+					   .before = node,
+					   .kind = (uint8_t)kind });
 }
 
 /* Returns true if `before` is work of the same graph launch as `work`. */
@@ -185,8 +168,9 @@ static uint64_t copy_call_end(
  * wait after that. The wait is the time of the kernel that left no room for the work, if there is
  * one. Segments are added from the last to the first. */
 static void append_start(
-	struct critical_path_graph *path, uint32_t from, uint32_t to, enum path_kind kind)
+	const struct path_walk *walk, uint32_t from, uint32_t to, enum path_kind kind)
 {
+	const struct critical_path_graph *path = walk->path;
 	const struct path_node *work = path_node(path, to / 2);
 	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
 	const uint64_t wait_ns = wait_begin(path, from, work);
@@ -194,124 +178,155 @@ static void append_start(
 	const uint64_t call_ns = copy_call_end(path, from, from_ns, wait_ns);
 
 	if (other.end_ns > other.begin_ns) {
-		append_segment(path, other.begin_ns, to_ns, work->after,
+		append_segment(walk, other.begin_ns, to_ns, work->after,
 			path_kind_of_work(path_node(path, work->after)));
-		append_segment(path, from_ns, other.begin_ns, to / 2, kind);
+		append_segment(walk, from_ns, other.begin_ns, to / 2, kind);
 		return;
 	}
-	append_segment(path, wait_ns, to_ns, to / 2, kind_of_wait(path, from, work));
-	append_segment(path, call_ns, wait_ns, to / 2, kind);
-	append_segment(path, from_ns, call_ns, from / 2, PATH_CALL);
+	append_segment(walk, wait_ns, to_ns, to / 2, kind_of_wait(path, from, work));
+	append_segment(walk, call_ns, wait_ns, to / 2, kind);
+	append_segment(walk, from_ns, call_ns, from / 2, PATH_CALL);
 }
 
 /* Adds time in a call. While its copy runs, the time is that of the copy. */
-static void append_call(
-	struct critical_path_graph *path, uint32_t from, uint32_t to, uint32_t number)
+static void append_call(const struct path_walk *walk, uint32_t from, uint32_t to, uint32_t number)
 {
+	const struct critical_path_graph *path = walk->path;
 	const struct path_node *call = path_node(path, number);
 	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
 	const struct counted_interval copy = part_of_other(path, call, from_ns, to_ns);
 
-	append_segment(path, copy.end_ns, to_ns, number, PATH_CALL);
-	append_segment(path, copy.begin_ns, copy.end_ns, call->after, PATH_COPY);
-	append_segment(path, from_ns, copy.begin_ns, number, PATH_CALL);
+	append_segment(walk, copy.end_ns, to_ns, number, PATH_CALL);
+	append_segment(walk, copy.begin_ns, copy.end_ns, call->after, PATH_COPY);
+	append_segment(walk, from_ns, copy.begin_ns, number, PATH_CALL);
 }
 
-static void append_between(struct critical_path_graph *path, uint32_t from, uint32_t to)
+static void append_between(const struct path_walk *walk, uint32_t from, uint32_t to)
 {
 	uint32_t whose;
-	const enum path_kind kind = kind_between(path, from, to, &whose);
-	struct path_segment *segment;
+	const enum path_kind kind = kind_between(walk->path, from, to, &whose);
 
-	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER) {
-		append_start(path, from, to, kind);
-		return;
-	}
-	if (kind == PATH_CALL) {
-		append_call(path, from, to, whose);
-		return;
-	}
-	segment = append_segment(path, path_point(path, from), path_point(path, to), whose, kind);
-	if (segment)
-		segment->before = from / 2;
+	if (kind == PATH_LAUNCH || kind == PATH_HANDOVER)
+		append_start(walk, from, to, kind);
+	else if (kind == PATH_CALL)
+		append_call(walk, from, to, whose);
+	else
+		append_segment_after(
+			walk, (struct path_segment){ .begin_ns = path_point(walk->path, from),
+				      .end_ns = path_point(walk->path, to),
+				      .node = whose,
+				      .before = from / 2,
+				      .kind = (uint8_t)kind });
+}
+
+static uint64_t slack_of_point(struct path_walk *walk, uint32_t point)
+{
+	const uint64_t *less = packed_array_at(&walk->less, point);
+
+	return walk->path->end_ns - path_point(walk->path, point) - *less;
+}
+
+static void limit_slack(struct path_walk *walk, uint32_t point, uint64_t slack)
+{
+	const uint64_t before = slack_of_point(walk, point);
+
+	if (slack < before)
+		*(uint64_t *)packed_array_edit(&walk->less, point) += before - slack;
 }
 
 /* A predecessor can come later by the slack of the point, plus its distance to the latest
  * predecessor. */
-static void propagate_slack(struct critical_path_graph *path, const struct edge_group *group)
+static void propagate_slack(struct path_walk *walk, const struct edge_group *group)
 {
-	uint64_t *slacks = path->slacks.entries;
-	const uint64_t slack = slacks[group->edges[0].to];
+	const uint64_t slack = slack_of_point(walk, group->to);
 
 	for (size_t i = 0; i < group->count; i++) {
-		const uint32_t from = group->edges[i].from;
-		const uint64_t more = slack + (group->latest_ns -
-						      ready_time(path, from, group->edges[i].to));
+		const uint32_t from = group->from[i];
 
-		if (more < slacks[from])
-			slacks[from] = more;
+		limit_slack(walk, from,
+			slack + (group->latest_ns - ready_time(walk->path, from, group->to)));
 	}
 }
 
 /* Work that had no room would have begun later had the kernel beside it taken longer. */
-static void limit_slack_of_other(struct critical_path_graph *path, uint32_t to)
+static void limit_slack_of_other(struct path_walk *walk, uint32_t to)
 {
-	const struct path_node *work = path_node(path, to / 2);
-	uint64_t *slacks = path->slacks.entries;
+	const struct path_node *work = path_node(walk->path, to / 2);
+	uint64_t slack;
 
 	if ((to & 1) || !path_is_work(work) || work->after == PATH_NONE)
 		return;
-	for (size_t point = 2 * (size_t)work->after; point <= 2 * (size_t)work->after + 1; point++)
-		slacks[point] = min_u64(slacks[point], slacks[to]);
+	slack = slack_of_point(walk, to);
+	limit_slack(walk, 2 * work->after, slack);
+	limit_slack(walk, 2 * work->after + 1, slack);
 }
 
 /* The first point waited for nothing in the trace. Before it a thread was running, but no GPU
  * work is known. */
-static void add_first(struct critical_path_graph *path, uint32_t first)
+static void add_first(const struct path_walk *walk, uint32_t first)
 {
-	const bool is_work = path_is_work(path_node(path, first / 2));
+	const bool is_work = path_is_work(path_node(walk->path, first / 2));
 
-	append_segment(path, path->begin_ns, path_point(path, first), first / 2,
+	append_segment(walk, walk->path->begin_ns, path_point(walk->path, first), first / 2,
 		is_work ? PATH_UNKNOWN : PATH_HOST);
 }
 
-/* Sets the slack of each moment to the time until the end, which propagate_slack reduces. */
-static void start_slacks(struct critical_path_graph *path)
+/* Reports the slacks of `first` and the nodes after it. They are final once the begin of `first` is
+ * visited: what changes them begins later. */
+static void finish_slacks(struct path_walk *walk, uint32_t first)
 {
-	uint64_t *slacks;
+	while (walk->first_done > first) {
+		const uint32_t node = --walk->first_done;
 
-	mapped_array_resize(&path->slacks, path->nodes.count * 2);
-	slacks = path->slacks.entries;
-	for (size_t point = 0; point < path->slacks.count; point++) {
-		critical_path_graph_visit(path, point);
-		slacks[point] = path->end_ns - path_point(path, (uint32_t)point);
+		if (walk->visitor->slack)
+			walk->visitor->slack(walk->visitor->context, path_node(walk->path, node),
+				slack_of_point(walk, 2 * node + 1));
+		critical_path_graph_trim(walk->path);
 	}
+	packed_array_drop(&walk->less, 2 * (size_t)first);
 }
 
-static void walk_back(struct critical_path_graph *path)
+static void visit_group(struct path_walk *walk, const struct edge_group *group)
 {
-	uint32_t current = path->last;
-	size_t visited = 0;
-
-	start_slacks(path);
-	for (size_t end = path->edges.count; end;) {
-		const struct edge_group group = group_before(path, end);
-
-		critical_path_graph_visit(path, visited++);
-		end -= group.count;
-		propagate_slack(path, &group);
-		limit_slack_of_other(path, group.edges[0].to);
-		if (group.edges[0].to != current)
-			continue;
-		append_between(path, group.held_up_by, current);
-		current = group.held_up_by;
+	propagate_slack(walk, group);
+	limit_slack_of_other(walk, group->to);
+	if (group->to == walk->current) {
+		append_between(walk, group->held_up_by, walk->current);
+		walk->current = group->held_up_by;
 	}
-	add_first(path, current);
+	if (!(group->to & 1))
+		finish_slacks(walk, group->to / 2);
 }
 
-static struct mapped_array path_array(size_t size, const char *what)
+/* An array of numbers for each point. Nothing of it is in memory at first. */
+static struct packed_array array_of_points(
+	const struct critical_path_graph *path, size_t size, const char *what)
 {
-	return (struct mapped_array){ .size = size, .what = what };
+	struct packed_array array = { .size = size, .what = what, .class_at = ENTRY_NO_CLASS };
+
+	packed_array_reserve(&array, path->nodes.count * 2);
+	return array;
+}
+
+void critical_path_graph_walk(
+	struct critical_path_graph *path, const struct critical_path_visitor *visitor)
+{
+	struct path_walk walk = { .path = path,
+		.visitor = visitor,
+		.less = array_of_points(path, sizeof(uint64_t), "slack"),
+		.current = path->last,
+		.first_done = (uint32_t)path->nodes.count };
+	struct edge_group group = edge_groups_last(path->edges);
+
+	while (group_before(path, &group)) {
+		visit_group(&walk, &group);
+		critical_path_graph_trim(path);
+		packed_array_trim(&walk.less);
+	}
+	finish_slacks(&walk, 0);
+	add_first(&walk, walk.current);
+	packed_array_free(&walk.less);
+	edge_group_free(&group);
 }
 
 struct critical_path_graph *critical_path_graph_read(struct process *process)
@@ -320,10 +335,12 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 
 	path->process = process;
 	path->last = PATH_NONE;
-	path->nodes = path_array(sizeof(struct path_node), "calls and GPU operations");
-	path->edges = path_array(sizeof(struct path_edge), "dependencies");
-	path->slacks = path_array(sizeof(uint64_t), "slack");
-	path->segments = path_array(sizeof(struct path_segment), "the critical path");
+	path->nodes = (struct packed_array){ .size = sizeof(struct path_node),
+		.class_at = offsetof(struct path_node, kind),
+		.related = offsetof(struct path_node, end_ns),
+		.related_to = offsetof(struct path_node, begin_ns),
+		.what = "calls and GPU operations" };
+	path->edges = edge_groups_new();
 	path->activities = activities_read(process);
 	critical_path_graph_read_nodes(path);
 	critical_path_graph_read_edges(path);
@@ -331,70 +348,143 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 		return path;
 	path->begin_ns = path_point(path, 0);
 	path->end_ns = path_point(path, path->last);
-	walk_back(path);
 	return path;
 }
 
-/* Returns when the latest of a group's causes is ready, if they end at `times`. */
-static uint64_t latest_ready_time(const struct critical_path_graph *path,
-	const struct edge_group *group, const uint64_t *times)
+/* A pass from the end to the start that computes how long after each point the run ends, if what a
+ * selection accepts took only `left` of its time. */
+struct gain_pass {
+	struct critical_path_graph *path;
+	const struct path_selection *selection;
+	double left;
+	struct packed_array after; /* by point: by selection, the time from the point to the end */
+	uint64_t *ends;            /* by selection: the end of the run */
+	/* By selection: the time of the point that is visited, then with what comes after it. */
+	uint64_t own_ns[PATH_GAINS_MAX];
+	uint32_t first_done; /* node: the begins of this and of those after it were visited */
+};
+
+static void set_selected(struct gain_pass *pass, uint64_t mask, uint64_t own_ns)
 {
-	uint64_t latest_ns = 0;
-
-	for (size_t i = 0; i < group->count; i++) {
-		const struct path_edge *edge = &group->edges[i];
-		const uint64_t delay_ns = ready_time(path, edge->from, edge->to) -
-					  path_point(path, edge->from);
-
-		latest_ns = max_u64(latest_ns, times[edge->from] + delay_ns);
-	}
-	return latest_ns;
+	for (; mask; mask &= mask - 1)
+		pass->own_ns[__builtin_ctzll(mask)] = own_ns;
 }
 
-/* Returns how long point `to` would take after its latest predecessor if what `selected` accepts
- * took `left` of its time. */
-static uint64_t own_time_without(const struct critical_path_graph *path, double left,
-	bool (*selected)(const struct path_node *node, void *context), void *context,
-	const struct edge_group *group)
+/* Sets how long the point of a group would take after its latest predecessor. */
+static void find_own_times(struct gain_pass *pass, const struct edge_group *group)
 {
-	const uint32_t to = group->edges[0].to;
-	const struct path_node *node = path_node(path, to / 2);
-	const uint64_t to_ns = path_point(path, to), own_ns = to_ns - group->latest_ns;
+	const struct critical_path_graph *path = pass->path;
+	const struct path_selection *selection = pass->selection;
+	const struct path_node *node = path_node(path, group->to / 2);
+	const bool is_end = group->to & 1;
+	const uint64_t to_ns = path_point(path, group->to), own_ns = to_ns - group->latest_ns,
+		       mask = is_end ? selection->mask(node, selection->context) : 0;
 	struct counted_interval other;
 
-	if ((to & 1) && selected(node, context))
-		return (uint64_t)((double)own_ns * left);
-	if (path_is_work(node) == (to & 1))
-		return own_ns;
+	for (unsigned i = 0; i < selection->count; i++)
+		pass->own_ns[i] = own_ns;
+	set_selected(pass, mask, (uint64_t)((double)own_ns * pass->left));
+	if (path_is_work(node) == is_end)
+		return;
 	other = part_of_other(path, node,
-		to & 1 ? group->latest_ns
+		is_end ? group->latest_ns
 		       : max_u64(group->latest_ns, wait_begin(path, group->held_up_by, node)),
 		to_ns);
-	if (other.end_ns == other.begin_ns || !selected(path_node(path, node->after), context))
-		return own_ns;
-	return own_ns - (uint64_t)((double)(other.end_ns - other.begin_ns) * (1 - left));
+	if (other.end_ns == other.begin_ns)
+		return;
+	set_selected(pass,
+		selection->mask(path_node(path, node->after), selection->context) & ~mask,
+		own_ns - (uint64_t)((double)(other.end_ns - other.begin_ns) * (1 - pass->left)));
 }
 
-/* Computes when each point would come if what `selected` accepts took `left` of its time. */
-static uint64_t end_time_without(const struct critical_path_graph *path, double left,
-	bool (*selected)(const struct path_node *node, void *context), void *context,
-	uint64_t *times)
+/* Ends the visit of the nodes from `first` on. Those whose begins were not visited, because nothing
+ * comes before them, begin when they did. `is_start`: so does `first`. */
+static void finish_begins(struct gain_pass *pass, uint32_t first, bool is_start)
 {
-	uint64_t last_ns = 0;
-	size_t visited = 0;
+	const uint32_t last = is_start ? first : first + 1;
 
-	for (size_t begin = 0; begin < path->edges.count;) {
-		const struct edge_group group = group_from(path, begin);
-		const uint32_t to = group.edges[0].to;
-		const uint64_t at_ns = latest_ready_time(path, &group, times) +
-				       own_time_without(path, left, selected, context, &group);
+	for (uint32_t node = pass->first_done; node > last;) {
+		const uint64_t *after = packed_array_at(&pass->after, 2 * (size_t)--node);
+		const uint64_t begin_ns = path_point(pass->path, 2 * node);
 
-		critical_path_graph_visit(path, visited++);
-		times[to] = at_ns;
-		last_ns = max_u64(last_ns, at_ns);
-		begin += group.count;
+		for (unsigned i = 0; i < pass->selection->count; i++)
+			pass->ends[i] = max_u64(pass->ends[i], begin_ns + after[i]);
+		critical_path_graph_trim(pass->path);
 	}
-	return last_ns;
+	pass->first_done = first;
+	packed_array_drop(&pass->after, 2 * (size_t)first);
+}
+
+static void add_group_to_gains(struct gain_pass *pass, const struct edge_group *group)
+{
+	const unsigned count = pass->selection->count;
+	const uint64_t *after;
+
+	find_own_times(pass, group);
+	after = packed_array_at(&pass->after, group->to);
+	for (unsigned i = 0; i < count; i++)
+		pass->own_ns[i] += after[i];
+	for (size_t i = 0; i < group->count; i++) {
+		const uint32_t from = group->from[i];
+		const uint64_t delay_ns = ready_time(pass->path, from, group->to) -
+					  path_point(pass->path, from);
+		uint64_t *before = packed_array_edit(&pass->after, from);
+
+		for (unsigned k = 0; k < count; k++)
+			before[k] = max_u64(before[k], pass->own_ns[k] + delay_ns);
+	}
+	if (!(group->to & 1))
+		finish_begins(pass, group->to / 2, false);
+}
+
+void critical_path_graph_gains(struct critical_path_graph *path, double left,
+	const struct path_selection *selection, uint64_t *gains)
+{
+	struct gain_pass pass = { .path = path,
+		.selection = selection,
+		.left = left,
+		.after = array_of_points(path, selection->count * sizeof *gains, "gains"),
+		.ends = gains,
+		.first_done = (uint32_t)path->nodes.count };
+	struct edge_group group = edge_groups_last(path->edges);
+
+	memset(gains, 0, selection->count * sizeof *gains);
+	while (group_before(path, &group)) {
+		add_group_to_gains(&pass, &group);
+		critical_path_graph_trim(path);
+		packed_array_trim(&pass.after);
+	}
+	finish_begins(&pass, 0, true);
+	packed_array_free(&pass.after);
+	edge_group_free(&group);
+	for (unsigned i = 0; i < selection->count; i++)
+		gains[i] = path->end_ns > gains[i] ? path->end_ns - gains[i] : 0;
+}
+
+/* The selection of critical_path_graph_gain. */
+struct single_selection {
+	bool (*selected)(const struct path_node *node, void *context);
+	void *context;
+};
+
+static uint64_t mask_of_single(const struct path_node *node, void *context)
+{
+	const struct single_selection *single = context;
+
+	return single->selected(node, single->context);
+}
+
+uint64_t critical_path_graph_gain(struct critical_path_graph *path, double left,
+	bool (*selected)(const struct path_node *node, void *context), void *context)
+{
+	struct single_selection single = { .selected = selected, .context = context };
+	const struct path_selection selection = {
+		.count = 1, .mask = mask_of_single, .context = &single
+	};
+	uint64_t gain;
+
+	critical_path_graph_gains(path, left, &selection, &gain);
+	return gain;
 }
 
 bool path_node_computes(const struct path_node *node, void *context)
@@ -403,26 +493,18 @@ bool path_node_computes(const struct path_node *node, void *context)
 	return node->kind == ACTIVITY_KERNEL && !node->communicates && node->counts;
 }
 
-uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
-	bool (*selected)(const struct path_node *node, void *context), void *context)
+void critical_path_graph_drop(struct critical_path_graph *path)
 {
-	struct mapped_array times = { .size = sizeof(uint64_t), .what = "latest times" };
-	uint64_t end_ns;
-
-	mapped_array_resize(&times, path->nodes.count * 2);
-	for (size_t point = 0; point < times.count; point++)
-		((uint64_t *)times.entries)[point] = path_point(path, (uint32_t)point);
-	end_ns = end_time_without(path, left, selected, context, times.entries);
-	mapped_array_free(&times);
-	return path->end_ns > end_ns ? path->end_ns - end_ns : 0;
+	packed_array_free(&path->nodes);
+	edge_groups_free(path->edges);
+	path->edges = NULL;
 }
 
 void critical_path_graph_free(struct critical_path_graph *path)
 {
-	mapped_array_free(&path->nodes);
-	mapped_array_free(&path->edges);
-	mapped_array_free(&path->slacks);
-	mapped_array_free(&path->segments);
+	critical_path_graph_drop(path);
+	free(path->index);
+	free(path->role_calls);
 	stream_table_free(&path->streams);
 	stream_table_free(&path->threads);
 	stream_table_free(&path->handles);

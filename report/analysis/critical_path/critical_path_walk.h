@@ -4,8 +4,8 @@
  *
  *	struct critical_path_graph *path = critical_path_graph_read(process);
  *
- *	for (size_t i = 0; i < path->segments.count; i++)
- *		... path_segment(path, i) ...
+ *	if (path->last != PATH_NONE)
+ *		critical_path_graph_walk(path, &visitor);
  *	critical_path_graph_free(path);
  *
  * The points of the graph are the begin and the end of each call and of each GPU operation.
@@ -55,21 +55,24 @@
  * stream or event counts as a wait for the last work that ended during it. Work without times is
  * not in the graph.
  *
- * Memory: the graph is in mapped temporary files (mapped_array.h), about 200 bytes per event.
- * Only requested work that has not ended, threads, streams and events are in memory. Not
- * thread-safe.
+ * Memory: the graph is packed in temporary files (packed_array.h, edge_groups.h), about 15 bytes
+ * per call or GPU operation. Only requested work that has not ended, threads, streams and events
+ * are in memory, and a bit per node. Not thread-safe.
  */
 #ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 #define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_CRITICAL_PATH_WALK_H
 
 #include "report/analysis/activities.h"
+#include "report/analysis/critical_path/edge_groups.h"
 #include "report/analysis/gap_cause.h"
 #include "report/analysis/stream_table.h"
-#include "report/base/mapped_array.h"
+#include "report/base/packed_array.h"
 
 #define PATH_NONE UINT32_MAX
-/* Nodes, edges or segments, after which the memory of the graph is released: some megabytes. */
-#define PATH_VISITS_RESIDENT 16384u
+/* Nodes between two entries of the index by time. */
+#define PATH_INDEX_NODES 256u
+/* Gains that are computed in one pass over the graph. */
+#define PATH_GAINS_MAX 64u
 
 /* What the time of a segment is: kind, text.
  *
@@ -134,17 +137,11 @@ struct path_node {
 	bool copies_on_device; /* copies and their calls: see activity_copies_on_device */
 	bool is_pinned;        /* copies: from or to pinned memory of the host */
 	bool blocks;           /* a call that frees memory, after all work of the device */
-	bool over;
 	/* works: launched behind a wait of its stream for an event; of a graph whose nodes may be
 	 * missing in the trace */
 	bool after_event, nodes_unknown;
 	bool event_known; /* after_event: the call that recorded the event is in the trace */
 	bool fills;       /* kernels: has as many blocks as fit on the device at once, or more */
-};
-
-/* A point of node p / 2: its end if p is odd, else its begin. */
-struct path_edge {
-	uint32_t from, to;
 };
 
 struct path_segment {
@@ -154,6 +151,11 @@ struct path_segment {
 	 * for a part of the time. */
 	uint32_t before;
 	uint8_t kind; /* enum path_kind */
+};
+
+/* The calls of a thread in ranges: outside of backward passes, and in them. */
+struct role_calls {
+	uint64_t count[2];
 };
 
 /* How much is known of what the graph is made of. */
@@ -167,18 +169,23 @@ struct path_counts {
 struct critical_path_graph {
 	struct process *process;
 	struct activities *activities;
-	struct mapped_array nodes; /* struct path_node, by begin */
-	/* struct path_edge: by time of `to`, and all to one point together. */
-	struct mapped_array edges;
-	/* uint64_t, by point: how much later it could come without changing the end. */
-	struct mapped_array slacks;
-	struct mapped_array segments; /* struct path_segment, the last one first */
+	struct packed_array nodes; /* struct path_node, by begin */
+	/* By time of the point that they lead to. Point p is of node p / 2: its end if p is odd,
+	 * else its begin. */
+	struct edge_groups *edges;
+	uint64_t *index; /* begin of each node whose number is a multiple of PATH_INDEX_NODES */
+	size_t index_count, index_room;
+	struct role_calls *role_calls; /* by thread */
+	size_t role_room;
+	bool has_cupti_streams; /* some calls have CUPTI's stream ids, until they are converted */
 	struct stream_table streams, threads, handles;
 	uint32_t *stream_of_handle; /* by number in handles; PATH_NONE: unknown, or several */
 	uint8_t *handle_known;
 	size_t handle_room, handle_known_room;
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
+	/* From the first GPU operation to the last; without any, UINT64_MAX to 0. */
+	uint64_t work_begin_ns, work_end_ns;
 	/* From the begin of calls to the begin of their work, without graphs and work that waited.
 	 */
 	struct percentiles launches;
@@ -189,8 +196,23 @@ struct critical_path_graph {
 	uint32_t last;      /* point; PATH_NONE: there is nothing */
 };
 
+/* Receives what is found on a walk from the end to the start. Members that are NULL are skipped. */
+struct critical_path_visitor {
+	void *context;
+	/* The segments of the path, the last one first. */
+	void (*segment)(void *context, const struct path_segment *segment);
+	/* The slack of each call or work: how much longer it could take. The last node first. */
+	void (*slack)(void *context, const struct path_node *node, uint64_t slack_ns);
+};
+
 struct critical_path_graph *critical_path_graph_read(struct process *process);
 void critical_path_graph_free(struct critical_path_graph *path);
+/* Frees the nodes and edges: the graph is then good for its counts, times and activities only. */
+void critical_path_graph_drop(struct critical_path_graph *path);
+
+/* Walks the path. May be called several times. */
+void critical_path_graph_walk(
+	struct critical_path_graph *path, const struct critical_path_visitor *visitor);
 
 const char *path_kind_name(enum path_kind kind);
 /* Returns what the time of GPU work itself is: PATH_KERNEL to PATH_MEMSET. */
@@ -199,25 +221,40 @@ enum path_kind path_kind_of_work(const struct path_node *work);
 /* Returns by how much, at most, the last point would come earlier if what `selected` accepts took
  * only `left` (0 to 1) of its time. With 0, accepted work takes no time, and accepted calls return
  * as soon as what they wait for is over. */
-uint64_t critical_path_graph_gain(const struct critical_path_graph *path, double left,
+uint64_t critical_path_graph_gain(struct critical_path_graph *path, double left,
 	bool (*selected)(const struct path_node *node, void *context), void *context);
+
+/* What is left out for each of several gains. */
+struct path_selection {
+	unsigned count; /* at most PATH_GAINS_MAX */
+	/* Returns a mask: bit i if selection i accepts the node. */
+	uint64_t (*mask)(const struct path_node *node, void *context);
+	void *context;
+};
+
+/* As critical_path_graph_gain, for several selections in one pass: sets `gains[i]`. */
+void critical_path_graph_gains(struct critical_path_graph *path, double left,
+	const struct path_selection *selection, uint64_t *gains);
 
 /* For critical_path_graph_gain: accepts kernels that compute. */
 bool path_node_computes(const struct path_node *node, void *context);
-/* To be called by loops over nodes, edges or segments, with the number of those visited so far. Now
- * and then it releases the memory of the graph (mapped_array_page_out). */
-static inline void critical_path_graph_visit(const struct critical_path_graph *path, size_t visited)
-{
-	const struct mapped_array *const all[] = { &path->nodes, &path->edges, &path->slacks,
-		&path->segments };
 
-	for (size_t i = 0; visited % PATH_VISITS_RESIDENT == 0 && i < 4; i++)
-		mapped_array_page_out(all[i]);
+/* To be called by loops over nodes. Pointers to nodes are then invalid. */
+static inline void critical_path_graph_trim(struct critical_path_graph *path)
+{
+	packed_array_trim(&path->nodes);
 }
 
-static inline struct path_node *path_node(const struct critical_path_graph *path, uint32_t node)
+/* The node, for reading. Valid until critical_path_graph_trim. */
+static inline const struct path_node *path_node(
+	const struct critical_path_graph *path, uint32_t node)
 {
-	return (struct path_node *)path->nodes.entries + node;
+	return packed_array_at((struct packed_array *)(uintptr_t)&path->nodes, node);
+}
+
+static inline struct path_node *path_node_edit(struct critical_path_graph *path, uint32_t node)
+{
+	return packed_array_edit(&path->nodes, node);
 }
 
 static inline uint64_t path_point(const struct critical_path_graph *path, uint32_t point)
@@ -237,20 +274,6 @@ static inline uint32_t critical_path_graph_tid(
 	const struct critical_path_graph *path, uint32_t node)
 {
 	return (uint32_t)path->threads.entries[path_node(path, node)->thread].stream;
-}
-
-/* The slack of a call or work: how much longer it could take. */
-static inline uint64_t path_slack(const struct critical_path_graph *path, uint32_t node)
-{
-	return ((const uint64_t *)path->slacks.entries)[2 * (size_t)node + 1];
-}
-
-/* Segment `number` in the order of time. */
-static inline const struct path_segment *path_segment(
-	const struct critical_path_graph *path, size_t number)
-{
-	return (const struct path_segment *)path->segments.entries +
-	       (path->segments.count - 1 - number);
 }
 
 /* Used by critical_path_graph_read only: makes the nodes. */

@@ -94,8 +94,10 @@ struct range_lookup *range_lookup_read(struct process *process)
 
 	lookup->ranges = external_sort_new(
 		sizeof(struct thread_range), RANGES_IN_MEMORY, compare_thread_ranges, "ranges");
+	external_sort_relate(lookup->ranges, offsetof(struct thread_range, end_ns),
+		offsetof(struct thread_range, begin_ns));
 	profile_free(profile_build(process->reader, process->texts, &options));
-	external_sort_rewind(lookup->ranges);
+	external_sort_rewind_last(lookup->ranges);
 	return lookup;
 }
 

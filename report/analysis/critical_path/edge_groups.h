@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ * Stores the edges of the critical path in a temporary file, about two bytes each. They are added
+ * by the point that they lead to, all to one point together, and are read backwards.
+ *
+ *	struct edge_groups *groups = edge_groups_new();
+ *
+ *	edge_groups_add(groups, from, to);
+ *	struct edge_group group = edge_groups_last(groups);
+ *	while (edge_groups_back(groups, &group))
+ *		... group.to, group.from[0] to group.from[group.count - 1] ...
+ *	edge_group_free(&group);
+ *	edge_groups_free(groups);
+ *
+ * Threads: one.
+ */
+#ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_EDGE_GROUPS_H
+#define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_EDGE_GROUPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct edge_groups;
+
+/* The edges to the point `to`. */
+struct edge_group {
+	uint32_t to;
+	uint32_t *from; /* in the order in which they were added */
+	size_t count, room;
+	uint64_t at;      /* in the file: where it begins */
+	uint32_t next_to; /* the point of the group before it */
+	/* Set by the reader of the graph: the latest predecessor, and when that lets `to` be. */
+	uint32_t held_up_by;
+	uint64_t latest_ns;
+};
+
+struct edge_groups *edge_groups_new(void);
+void edge_groups_free(struct edge_groups *groups); /* `groups` may be NULL */
+
+void edge_groups_add(struct edge_groups *groups, uint32_t from, uint32_t to);
+
+/* Returns the place after the last group. No edge may be added any more. */
+struct edge_group edge_groups_last(struct edge_groups *groups);
+/* Reads the group before `group`. Returns false if there is none. */
+bool edge_groups_back(struct edge_groups *groups, struct edge_group *group);
+void edge_group_free(struct edge_group *group);
+
+#endif

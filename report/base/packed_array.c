@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/base/packed_array.h"
+
+#include "report/base/alloc.h"
+#include "report/base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES ((size_t)32 << 10) /* of entries, about */
+#define BLOCKS_RESIDENT_MIN 16u
+
+struct packed_file {
+	FILE *file;
+	off_t end;
+	struct entry_packer *packer;
+	unsigned char *packed; /* a block */
+};
+
+static size_t block_entries(const struct packed_array *array)
+{
+	return (size_t)1 << array->shift;
+}
+
+static size_t block_bytes(const struct packed_array *array)
+{
+	return block_entries(array) * array->size;
+}
+
+static void choose_block_size(struct packed_array *array)
+{
+	while (block_bytes(array) * 2 <= BLOCK_BYTES)
+		array->shift++;
+}
+
+static void open_packed_file(struct packed_array *array)
+{
+	struct packed_file *file = array->file = xcalloc(sizeof *file);
+
+	file->file = tmpfile();
+	if (!file->file)
+		fatal(STATUS_UNREADABLE,
+			"no temporary file for %s; set TMPDIR to a directory with free space:",
+			array->what);
+	file->packer = entry_packer_new(array->size, array->class_at);
+	if (array->related != array->related_to)
+		entry_packer_relate(file->packer, array->related, array->related_to);
+	file->packed = xcalloc(block_entries(array) * entry_packed_max(file->packer));
+}
+
+/* Finds room in the file for `bytes` bytes of a block, and for some more if it is packed. A block
+ * that outgrows its room leaves it. */
+static void place_block(struct packed_array *array, struct packed_block *block, size_t bytes)
+{
+	struct packed_file *file = array->file;
+
+	if (bytes <= block->room)
+		return;
+	if (block->room)
+		(void)fallocate(fileno(file->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			block->at, block->room);
+	block->at = file->end;
+	block->room = (uint32_t)(bytes < block_bytes(array) ? bytes + bytes / 16 : bytes);
+	file->end += block->room;
+}
+
+static void write_block(struct packed_array *array, struct packed_block *block)
+{
+	struct packed_file *file;
+	size_t bytes = 0;
+
+	if (!array->file)
+		open_packed_file(array);
+	file = array->file;
+	entry_packer_restart(file->packer);
+	for (size_t i = 0; i < block_entries(array); i++)
+		bytes += entry_pack(
+			file->packer, block->entries + i * array->size, file->packed + bytes);
+	place_block(array, block, bytes);
+	for (size_t done = 0; done < bytes;) {
+		const ssize_t written = pwrite(fileno(file->file), file->packed + done,
+			bytes - done, block->at + (off_t)done);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			fatal(STATUS_UNREADABLE,
+				"the temporary file for %s cannot be written; set TMPDIR to a "
+				"directory with free space:",
+				array->what);
+		done += (size_t)written;
+	}
+	block->is_changed = false;
+}
+
+/* Reads the room of a block, of which the last one may not be filled. */
+static void read_block(struct packed_array *array, const struct packed_block *block)
+{
+	struct packed_file *file = array->file;
+	const unsigned char *from = file->packed;
+
+	for (size_t done = 0; done < block->room;) {
+		const ssize_t got = pread(fileno(file->file), file->packed + done,
+			block->room - done, block->at + (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			fatal(STATUS_UNREADABLE,
+				"the temporary file for %s cannot be read:", array->what);
+		if (!got)
+			break;
+		done += (size_t)got;
+	}
+	entry_packer_restart(file->packer);
+	for (size_t i = 0; i < block_entries(array); i++)
+		from += entry_unpack(file->packer, from, block->entries + i * array->size);
+}
+
+void packed_array_load(struct packed_array *array, struct packed_block *block)
+{
+	block->entries = xcalloc(block_bytes(array));
+	array->resident++;
+	if (block->room)
+		read_block(array, block);
+}
+
+static void set_count(struct packed_array *array, size_t count)
+{
+	if (!array->blocks)
+		choose_block_size(array);
+	ARRAY_GROW(array->blocks, array->block_room, (count >> array->shift) + 1);
+	array->count = count;
+}
+
+void *packed_array_push(struct packed_array *array)
+{
+	if (array->count >= PACKED_ARRAY_MAX)
+		fatal(STATUS_UNREADABLE,
+			"the trace is too large: no room for more than %u entries of %s; record a "
+			"part of it with PPERF_SCHEDULE",
+			PACKED_ARRAY_MAX, array->what);
+	if (!(array->count & (block_entries(array) - 1)))
+		packed_array_trim(array);
+	set_count(array, array->count + 1);
+	return packed_array_edit(array, array->count - 1);
+}
+
+void packed_array_reserve(struct packed_array *array, size_t count)
+{
+	set_count(array, count);
+}
+
+static void release_block(struct packed_array *array, struct packed_block *block)
+{
+	array->resident -= block->entries != NULL;
+	free(block->entries);
+	block->entries = NULL;
+}
+
+void packed_array_drop(struct packed_array *array, size_t first)
+{
+	const size_t kept = (first + block_entries(array) - 1) >> array->shift;
+
+	for (size_t i = kept; i << array->shift < array->count; i++) {
+		release_block(array, &array->blocks[i]);
+		array->blocks[i] = (struct packed_block){ .entries = NULL };
+	}
+	if (kept << array->shift < array->count)
+		array->count = kept << array->shift;
+}
+
+static void pack_block(struct packed_array *array, struct packed_block *block)
+{
+	if (block->is_changed)
+		write_block(array, block);
+	release_block(array, block);
+}
+
+/* Passes over blocks in turn. A block that was used since the last time is kept once more. */
+void packed_array_trim(struct packed_array *array)
+{
+	const size_t blocks = (array->count + block_entries(array) - 1) >> array->shift,
+		     most = PACKED_ARRAY_RESIDENT / block_bytes(array);
+
+	while (array->resident > most && array->resident > BLOCKS_RESIDENT_MIN) {
+		struct packed_block *block;
+
+		if (array->next_seen >= blocks)
+			array->next_seen = 0;
+		block = &array->blocks[array->next_seen++];
+		if (block->entries && !block->is_used)
+			pack_block(array, block);
+		block->is_used = false;
+	}
+}
+
+void packed_array_free(struct packed_array *array)
+{
+	for (size_t i = 0; i < array->block_room; i++)
+		free(array->blocks[i].entries);
+	free(array->blocks);
+	if (array->file) {
+		fclose(array->file->file);
+		entry_packer_free(array->file->packer);
+		free(array->file->packed);
+		free(array->file);
+	}
+	*array = (struct packed_array){ .size = array->size,
+		.class_at = array->class_at,
+		.related = array->related,
+		.related_to = array->related_to,
+		.what = array->what };
+}
