@@ -100,7 +100,8 @@ struct options {
 	bool brief;           /* the view's short form */
 	bool no_percentiles;  /* the view shows no percentiles of ranges: compute none */
 	bool charges_idle;    /* the view needs the idle time before the work of each node */
-	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
+	bool all, no_fold, sources, strict, redact, no_pager, no_progress, no_cache, legend,
+		version, help;
 	struct style_settings style;
 	enum demangle_form demangle;
 };
