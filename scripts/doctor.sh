@@ -55,7 +55,7 @@ check_library() {
 check_settings() {
 	known=$(LC_ALL=C tr -c 'A-Z_' '\n' < "$library" | grep -x 'PPERF_[A-Z_]*' | sort -u)
 	for name in $(env | sed -n 's/^\(PPERF_[A-Za-z0-9_]*\)=.*/\1/p'); do
-		case $name in PPERF_PAGER) continue ;; esac
+		case $name in PPERF_PAGER | PPERF_CACHE) continue ;; esac
 		printf '%s\n' "$known" | grep -qx "$name" || problem "$name is set, but pperf has no such setting$(nearest "$name" $known)" "see libpperf(7) for the settings"
 	done
 	case ${PPERF_DISABLE-0} in 0 | '' | false | off | no) ;; *) problem "PPERF_DISABLE is set: nothing is recorded" "unset PPERF_DISABLE" ;; esac

@@ -88,7 +88,7 @@ def environment(task, build, directory):
     variant_build = os.path.join(build, task.variant) if task.variant in SANITIZED else build
     env.update(TMPDIR=directory, LC_ALL="C.UTF-8", TZ="UTC", PPERF_TEST_BUILD=build, PPERF_TEST_VARIANT=task.variant,
                PPERF_TEST_TOOLS=variant_build, CK_DEFAULT_TIMEOUT="60", CK_TIMEOUT_MULTIPLIER=str(SLOWER[task.variant]), CK_FORK="yes",
-               PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests/support"), **SANITIZER_OPTIONS)
+               PPERF_CACHE="0", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=os.path.join(ROOT, "tests/support"), **SANITIZER_OPTIONS)
     if task.variant == "torch-quick":
         env["PPERF_TEST_QUICK"] = "1"
     if task.variant == "arm64":

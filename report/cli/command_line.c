@@ -302,6 +302,9 @@ static const struct option_entry {
 	{ 0, "no-pager", NULL, FLAG(no_pager), "do not use a pager (PPERF_PAGER, PAGER or less)" },
 	{ 0, "no-progress", NULL, FLAG(no_progress),
 		"do not show the progress of reading on a terminal" },
+	{ 0, "no-cache", NULL, FLAG(no_cache),
+		"neither use nor write ~/.cache/pperf, which makes later commands on the same "
+		"trace faster; also PPERF_CACHE=0" },
 	{ 0, "redact", NULL, FLAG(redact),
 		"leave out the program's arguments, folders and host, to share the report" },
 	{ 0, "strict", NULL, FLAG(strict), "exit with 2 if data are missing or inconsistent" },

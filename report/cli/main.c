@@ -13,7 +13,9 @@
 #include "report/text/pager.h"
 #include "report/print/print.h"
 #include "report/base/progress.h"
+#include "report/cache/cache.h"
 #include "report/run/warnings.h"
+#include "report/table/kept_rows.h"
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +48,21 @@ static bool print_report(const struct report *report)
 	return output_close(out, options->output);
 }
 
+/* Adds the rows of a process. They are kept if the view prints nothing else. */
+static void arrange_one(const struct options *options, struct process *process, struct rows *rows)
+{
+	const struct view *view = options->view;
+	const bool only_rows = !view->header && !view->footer && !view->draw && !view->put_json;
+	struct kept_rows kept = { .found = false };
+
+	if (only_rows)
+		kept = kept_rows_begin(options, process, rows, view->name, true);
+	if (!kept.found)
+		view->arrange_process(options, process, rows);
+	if (!kept.found && only_rows)
+		kept_rows_end(&kept);
+}
+
 static void arrange_report(struct report *report, const struct options *options)
 {
 	const struct processes *processes = report->processes;
@@ -53,7 +70,7 @@ static void arrange_report(struct report *report, const struct options *options)
 	if (options->view->arrange)
 		options->view->arrange(options, report->processes, &report->rows);
 	for (size_t i = 0; options->view->arrange_process && i < processes->shown; i++)
-		options->view->arrange_process(options, &processes->all[i], &report->rows);
+		arrange_one(options, &processes->all[i], &report->rows);
 }
 
 static enum status show_view(const struct options *options)
@@ -136,6 +153,7 @@ int main(int argc, char **argv)
 	options = command_line_parse(argc, argv);
 	pager_allow(!options.no_pager);
 	progress_allow(!options.no_progress);
+	cache_allow(!options.no_cache);
 	if (options.help || options.version || options.legend)
 		return help_show(&options);
 	if (options.redact)

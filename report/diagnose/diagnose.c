@@ -9,6 +9,7 @@
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
 #include "report/table/computed_row.h"
+#include "report/table/kept_rows.h"
 #include "report/base/escape.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -465,17 +466,22 @@ static struct diagnosis *check_steps(const struct diagnosis *whole, const struct
 	return of_steps;
 }
 
-static void add_finding_rows(const struct options *options, struct process *process,
-	struct rows *rows, const struct finding *findings)
+/* Drops the findings beyond --top from the rows from `first` on. */
+static void hide_beyond_top(const struct options *options, struct rows *rows, size_t first)
 {
+	size_t kept = first;
 	uint32_t found = 0;
 
-	for (size_t i = 0; i < DIAGNOSE_RULES; i++) {
-		if (findings[i].state == FINDING_FOUND && options->top && found++ >= options->top)
+	for (size_t i = first; i < rows->count && options->top; i++) {
+		const struct row *row = &rows->rows[i];
+
+		if (computed_row_is(row, "kind", finding_state_name(FINDING_FOUND)) &&
+			found++ >= options->top)
 			rows->hidden_by_top++;
 		else
-			add_finding_row(process, rows, &findings[i]);
+			rows->rows[kept++] = *row;
 	}
+	rows->count = options->top ? kept : rows->count;
 }
 
 static void add_class_row(
@@ -684,7 +690,7 @@ static void add_bound_rows(struct diagnosis *diagnosis, struct finding *findings
 			add_class_row(diagnosis->process, rows, bound, class);
 }
 
-static void diagnose_process(const struct options *options, struct processes *processes,
+static void add_all_rows(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
 	struct diagnosis *const whole = diagnosis_new(options, processes, process),
@@ -710,11 +716,28 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	qsort(findings, DIAGNOSE_RULES, sizeof *findings, by_state_and_impact);
 	if (whole->facts.operations)
 		add_bound_rows(whole, findings, rows);
-	add_finding_rows(options, process, rows, findings);
+	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
+		add_finding_row(process, rows, &findings[i]);
 	if (of_steps)
 		diagnosis_free(of_steps);
 	diagnosis_free(whole);
 	free(findings);
+}
+
+/* The rows are kept of a trace that is alone: rules look at other ranks, too. */
+static void diagnose_process(const struct options *options, struct processes *processes,
+	struct process *process, struct rows *rows)
+{
+	const size_t first = rows->count;
+	struct kept_rows kept = { .found = false };
+
+	if (processes->count == 1)
+		kept = kept_rows_begin(options, process, rows, "diagnose", false);
+	if (!kept.found)
+		add_all_rows(options, processes, process, rows);
+	if (!kept.found && processes->count == 1)
+		kept_rows_end(&kept);
+	hide_beyond_top(options, rows, first);
 }
 
 void arrange_diagnose(const struct options *options, struct processes *processes, struct rows *rows)

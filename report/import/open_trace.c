@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/progress.h"
+#include "report/cache/cache.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"
 #include "report/import/convert/graph_captures.h"
@@ -34,8 +35,11 @@ struct converted_file {
 	struct converted_trace {
 		uint32_t pid; /* of PATH#PID */
 		int fd;
+		uint64_t bytes; /* of the trace: the file may have more */
 	} * traces;
 	size_t count, room;
+	struct cache_key key;
+	bool is_whole; /* the file was not cut or damaged */
 };
 
 static struct converted_file *converted_files;
@@ -97,15 +101,16 @@ static bool read_foreign_file(
 static bool write_converted_trace(struct converted_file *converted, struct event_rows *rows)
 {
 	const int fd = temporary_file_create();
+	struct stat status;
 
 	rows->captures = graph_captures;
-	if (fd < 0 || !convert_rows(rows, fd)) {
+	if (fd < 0 || !convert_rows(rows, fd) || fstat(fd, &status)) {
 		if (fd >= 0)
 			close(fd);
 		return false;
 	}
 	*ARRAY_ADD(converted->traces, converted->room, converted->count) = (struct converted_trace){
-		event_rows_number(rows, rows->pid), fd
+		event_rows_number(rows, rows->pid), fd, (uint64_t)status.st_size
 	};
 	return true;
 }
@@ -149,18 +154,63 @@ static bool convert_file(struct converted_file *converted, const char *path, int
 	else if (match_device_numbers(&rows), !(made = write_all_traces(converted, &rows)))
 		snprintf(error, READER_ERROR_BYTES, "%.300s: no space for the converted trace: %s",
 			path, strerror(errno));
+	converted->is_whole = made && !rows.truncated;
 	event_rows_free(&rows);
 	if (kind == FILE_SQLITE || kind == FILE_PICKLE)
 		close(from);
 	return made;
 }
 
-static void free_converted(struct converted_file *converted)
+static void close_traces(struct converted_file *converted)
 {
 	for (size_t i = 0; i < converted->count; i++)
 		close(converted->traces[i].fd);
+	converted->count = 0;
+}
+
+static void free_converted(struct converted_file *converted)
+{
+	close_traces(converted);
 	free(converted->traces);
 	free(converted);
+}
+
+#define CACHE_KIND "trace"
+
+/* Opens the traces that an earlier command made of the file. Returns false without any of them. */
+static bool open_kept(struct converted_file *converted)
+{
+	struct cache_part part = { .count = 1 };
+
+	for (uint32_t number = 0; number < part.count; number++) {
+		const uint32_t count = part.count;
+		const int fd = cache_open(&converted->key, CACHE_KIND, number, &part);
+
+		if (fd >= 0)
+			*ARRAY_ADD(converted->traces, converted->room,
+				converted->count) = (struct converted_trace){ (uint32_t)part.tag,
+				fd, part.bytes };
+		if (fd < 0 || (number && part.count != count)) {
+			close_traces(converted);
+			return false;
+		}
+	}
+	converted->is_whole = true;
+	return true;
+}
+
+/* Keeps the traces for later commands. */
+static void keep_traces(const struct converted_file *converted, const char *path)
+{
+	struct cache_part part = { .count = (uint32_t)converted->count };
+	bool kept = converted->is_whole && cache_key_is_current(&converted->key, path);
+
+	for (; kept && part.number < part.count; part.number++) {
+		part.tag = converted->traces[part.number].pid;
+		part.bytes = converted->traces[part.number].bytes;
+		kept = cache_store(
+			&converted->key, CACHE_KIND, &part, converted->traces[part.number].fd);
+	}
 }
 
 /* Returns the traces made from the file `from`, which is closed. Returns NULL with a sentence in
@@ -180,7 +230,14 @@ static struct converted_file *get_converted(
 		.inode = status->st_ino,
 		.changed = status->st_mtim,
 		.size = status->st_size };
-	if (!convert_file(converted, path, from, kind, error)) {
+	/* Captures of another file change what is made of this one. */
+	if (!graph_captures)
+		converted->key = cache_key_of(from, path);
+	if (open_kept(converted)) {
+		close(from);
+	} else if (convert_file(converted, path, from, kind, error)) {
+		keep_traces(converted, path);
+	} else {
 		free_converted(converted);
 		return NULL;
 	}
@@ -308,13 +365,13 @@ static struct converted_file *open_and_detect(
 	return converted;
 }
 
-int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES])
+/* As open_any_trace. Sets `is_converted` if the file is another tool's. */
+static int open_input(const char *path, uint64_t *bytes, bool *is_converted, char *error)
 {
 	uint32_t pid = 0;
 	char *base = split_pid_suffix(path, &pid);
 	const struct converted_trace *part;
 	struct converted_file *converted;
-	struct stat status;
 	int fd;
 
 	converted = open_and_detect(base ? base : path, &fd, bytes, error);
@@ -326,11 +383,17 @@ int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BY
 			snprintf(error, READER_ERROR_BYTES, "%.300s: %s", path, strerror(errno));
 	}
 	free(base);
-	if (!converted)
-		return fd;
-	if (fd >= 0 && !fstat(fd, &status))
-		*bytes = (uint64_t)status.st_size;
+	*is_converted = converted != NULL;
+	if (converted && fd >= 0)
+		*bytes = part->bytes;
 	return fd;
+}
+
+int open_any_trace(const char *path, uint64_t *bytes, char error[READER_ERROR_BYTES])
+{
+	bool is_converted;
+
+	return open_input(path, bytes, &is_converted, error);
 }
 
 bool open_trace_use_captures(const char *path, char error[READER_ERROR_BYTES])
@@ -383,11 +446,12 @@ bool is_foreign_trace(const char *path)
 struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES])
 {
 	uint64_t bytes = 0;
+	bool is_converted;
 	int fd;
 
 	progress_file(path);
-	fd = open_any_trace(path, &bytes, error);
-	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
+	fd = open_input(path, &bytes, &is_converted, error);
+	return fd < 0 ? NULL : reader_open_fd(fd, bytes, !is_converted, path, error);
 }
 
 void open_trace_forget(const char *path)
@@ -430,4 +494,33 @@ char *open_trace_process_path(const char *path, size_t number)
 	snprintf(other, room, number ? "%s#%" PRIu32 : "%s", path,
 		converted ? converted->traces[number].pid : 0);
 	return other;
+}
+
+struct cache_key open_trace_key(const char *path, const struct trace_reader *reader)
+{
+	uint32_t pid = 0;
+	char *base = split_pid_suffix(path, &pid);
+	const struct converted_file *converted;
+	struct cache_key key = { { 0 } };
+	struct stat status;
+
+	converted = kept_input_stat(base ? base : path, &status) ? NULL : find_converted(&status);
+	if (converted && converted->is_whole)
+		key = converted->key;
+	else if (!converted && reader_header(reader)->flags & TRACE_ENDED)
+		key = cache_key_of(reader_descriptor(reader), path);
+	cache_key_add(&key, pid);
+	cache_key_add(&key, base != NULL);
+	free(base);
+	return key;
+}
+
+bool open_trace_key_is_current(const struct cache_key *key, const char *path)
+{
+	uint32_t pid;
+	char *base = split_pid_suffix(path, &pid);
+	const bool is_current = cache_key_is_current(key, base ? base : path);
+
+	free(base);
+	return is_current;
 }

@@ -5,13 +5,14 @@
  * `-` is standard input. It and pipes are copied to a temporary file once (kept_input.h). A file of
  * another known format is refused with the command that converts it.
  *
- * A file of another tool is converted once, however often it is opened. The converted trace is an
- * unnamed file in TMPDIR (or /tmp), or in memory if that cannot be written. It disappears when the
- * process ends.
+ * A file of another tool is converted once, however often it is opened. The converted trace of a
+ * whole file is kept for later commands (report/cache/cache.h). It is else an unnamed file in
+ * TMPDIR (or /tmp), or in memory if that cannot be written. It disappears when the process ends.
  */
 #ifndef PPERF_REPORT_IMPORT_OPEN_TRACE_H
 #define PPERF_REPORT_IMPORT_OPEN_TRACE_H
 
+#include "report/cache/cache.h"
 #include "report/trace/trace_reader.h"
 
 /* Opens the trace at `path` and sets `bytes` to its size. A file that holds several processes is
@@ -31,6 +32,13 @@ bool is_foreign_trace(const char *path);
 /* Opens a reader for a file of any supported format. Close it with reader_close. Returns NULL
  * with one sentence in `error`. */
 struct trace_reader *import_open_trace(const char *path, char error[READER_ERROR_BYTES]);
+
+/* Returns the key in the cache of what is computed from the trace at `path`, which `reader` reads.
+ * All zero if nothing is kept of it: the cache is off, or a trace of pperf whose process has not
+ * ended. */
+struct cache_key open_trace_key(const char *path, const struct trace_reader *reader);
+/* Returns whether the file of the trace still has this key. */
+bool open_trace_key_is_current(const struct cache_key *key, const char *path);
 
 /* Frees the traces of all processes that a file of another tool was converted to, and their
  * descriptors. The file is converted again when it is next opened. Does nothing for other files,

@@ -102,7 +102,8 @@ struct options {
 	bool charges_idle;    /* the view needs the idle time before the work of each node */
 	bool trends;          /* html: the file has the data of a page of nights */
 	bool whole;           /* flame -f svg: also what is outside of the steps */
-	bool all, no_fold, sources, strict, redact, no_pager, no_progress, legend, version, help;
+	bool all, no_fold, sources, strict, redact, no_pager, no_progress, no_cache, legend,
+		version, help;
 	struct style_settings style;
 	enum demangle_form demangle;
 };

@@ -130,7 +130,7 @@ static bool file_has_grown(struct block_scan *scan)
 {
 	uint64_t now;
 
-	if (scan->growths == GROWTHS_MAX)
+	if (scan->growths == GROWTHS_MAX || !scan->blocks->may_grow)
 		return false;
 	now = file_size(scan->blocks->fd);
 	if (now <= scan->end)

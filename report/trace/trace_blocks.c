@@ -80,12 +80,12 @@ static void check_growth(struct trace_blocks *blocks)
 	blocks->header.ring = now.ring; /* the scan may have seen what was overwritten since */
 }
 
-bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes,
+bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes, bool may_grow,
 	struct read_warnings *warnings, char error[READER_ERROR_BYTES])
 {
 	bool whole;
 
-	*blocks = (struct trace_blocks){ .fd = fd, .file_bytes = file_bytes };
+	*blocks = (struct trace_blocks){ .fd = fd, .file_bytes = file_bytes, .may_grow = may_grow };
 	if (!header_read(blocks->fd, warnings->path, &blocks->header, error))
 		return false;
 	whole = blocks_scan(blocks, warnings);

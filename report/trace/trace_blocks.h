@@ -29,6 +29,7 @@ struct block_entry {
 struct trace_blocks {
 	int fd;
 	uint64_t file_bytes;
+	bool may_grow; /* a process may be writing to the file */
 	struct trace_header header;
 	/* Slots and chunks, followed by dictionary blocks. Sorted by stream, sequence, rank,
 	 * then offset. The rank of copies is: whole chunk, slot, cut block. */
@@ -62,10 +63,11 @@ struct block_payload {
 	uint64_t base_stamp, lost;
 };
 
-/* Finds the blocks of the open file `fd` with `file_bytes` bytes. Takes ownership of `fd`:
+/* Finds the blocks of the open file `fd` in its first `file_bytes` bytes and, if it `may_grow`, in
+ * what is appended meanwhile. Takes ownership of `fd`:
  * blocks_close closes it, also after a failure. Returns false if the file is refused or cannot
  * be read, with one sentence in `error`. */
-bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes,
+bool blocks_open(struct trace_blocks *blocks, int fd, uint64_t file_bytes, bool may_grow,
 	struct read_warnings *warnings, char error[READER_ERROR_BYTES]);
 void blocks_close(struct trace_blocks *blocks);
 /* Lists all blocks of the open file in file order. Only blocks_open calls it. Returns false with

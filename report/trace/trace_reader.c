@@ -111,8 +111,8 @@ void reader_rewind(struct trace_reader *reader)
 	ring_window_rewind(reader);
 }
 
-static struct trace_reader *open_reader(int fd, uint64_t file_bytes, const char *path,
-	uint64_t since, char error[READER_ERROR_BYTES])
+static struct trace_reader *open_reader(int fd, uint64_t file_bytes, bool may_grow,
+	const char *path, uint64_t since, char error[READER_ERROR_BYTES])
 {
 	struct trace_reader *reader = xcalloc(sizeof *reader);
 	struct reader_state *state = xcalloc(sizeof *state);
@@ -123,7 +123,7 @@ static struct trace_reader *open_reader(int fd, uint64_t file_bytes, const char 
 	strcpy(state->path, path);
 	state->warnings.path = state->path;
 	progress_file(path);
-	if (!blocks_open(&state->blocks, fd, file_bytes, &state->warnings, error)) {
+	if (!blocks_open(&state->blocks, fd, file_bytes, may_grow, &state->warnings, error)) {
 		reader_close(reader);
 		return NULL;
 	}
@@ -160,7 +160,7 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 	uint64_t bytes = 0;
 	const int fd = trace_file_open(path, &bytes, error);
 
-	return fd < 0 ? NULL : reader_open_fd(fd, bytes, path, error);
+	return fd < 0 ? NULL : reader_open_fd(fd, bytes, true, path, error);
 }
 
 struct trace_reader *reader_open_since(
@@ -169,13 +169,13 @@ struct trace_reader *reader_open_since(
 	uint64_t bytes = 0;
 	const int fd = trace_file_open(path, &bytes, error);
 
-	return fd < 0 ? NULL : open_reader(fd, bytes, path, since, error);
+	return fd < 0 ? NULL : open_reader(fd, bytes, true, path, since, error);
 }
 
-struct trace_reader *reader_open_fd(
-	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES])
+struct trace_reader *reader_open_fd(int fd, uint64_t file_bytes, bool may_grow, const char *path,
+	char error[READER_ERROR_BYTES])
 {
-	return open_reader(fd, file_bytes, path, 0, error);
+	return open_reader(fd, file_bytes, may_grow, path, 0, error);
 }
 
 void reader_close(struct trace_reader *reader)
@@ -200,6 +200,11 @@ void reader_close(struct trace_reader *reader)
 const char *reader_path(const struct trace_reader *reader)
 {
 	return reader->state->path;
+}
+
+int reader_descriptor(const struct trace_reader *reader)
+{
+	return reader->state->blocks.fd;
 }
 
 const struct trace_header *reader_header(const struct trace_reader *reader)

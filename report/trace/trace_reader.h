@@ -203,10 +203,11 @@ struct trace_reader *reader_open(const char *path, char error[READER_ERROR_BYTES
 struct trace_reader *reader_open_since(
 	const char *path, uint64_t since, char error[READER_ERROR_BYTES]);
 
-/* Opens the trace in the open file `fd` and takes ownership of `fd`, also on failure. `path`
- * names the trace in messages and is copied. Returns NULL with one sentence in `error`. */
-struct trace_reader *reader_open_fd(
-	int fd, uint64_t file_bytes, const char *path, char error[READER_ERROR_BYTES]);
+/* Opens the trace in the first `file_bytes` bytes of the open file `fd`, and takes ownership of
+ * `fd`, also on failure. `may_grow`: a process may append to the file. `path` names the trace in
+ * messages and is copied. Returns NULL with one sentence in `error`. */
+struct trace_reader *reader_open_fd(int fd, uint64_t file_bytes, bool may_grow, const char *path,
+	char error[READER_ERROR_BYTES]);
 void reader_close(struct trace_reader *reader); /* NULL is allowed */
 
 /* Starts a new pass at the first event. Streams and the counters of the pass are reset. */
@@ -218,6 +219,7 @@ int reader_next_any(struct trace_reader *reader, struct trace_event *event);
 /* The functions from here to reader_ticks_per_second return properties of the trace, valid from
  * reader_open on. */
 const char *reader_path(const struct trace_reader *reader);
+int reader_descriptor(const struct trace_reader *reader); /* of the file, for pread; not owned */
 const struct trace_header *reader_header(const struct trace_reader *reader);
 const struct trace_layout *reader_layout(const struct trace_reader *reader);
 uint32_t reader_stream_count(const struct trace_reader *reader);

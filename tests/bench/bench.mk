@@ -1,5 +1,8 @@
 # What recording and reading cost, as ratios to the project's own floors, measured in turns on one machine. Exits with 1 if a gate is
 # missed. tests/bench/bench_X.c print their own lines and exit with 1 if theirs is.
+# No command uses what an earlier one has kept.
+export PPERF_CACHE = 0
+
 BENCH_OWN = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/bench/bench_*.c))
 BENCH_PROGRAMS = $(BUILD)/tests/bench/nvtx_load $(BUILD)/tests/bench/lib_floor.so
 

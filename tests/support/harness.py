@@ -56,9 +56,10 @@ def preload():
 
 
 def environment(**changes):
-    """The environment of this process without any setting of pperf, with the changes applied. None
-    removes a variable."""
+    """The environment of this process without any setting of pperf, and without the cache of
+    pperf-report, with the changes applied. None removes a variable."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("PPERF_") and k not in OURS}
+    env["PPERF_CACHE"] = "0"
     env.update({k: v for k, v in changes.items() if v is not None})
     return {k: v for k, v in env.items() if not (k in changes and changes[k] is None)}
 

@@ -10,7 +10,7 @@
 
 #define PINNED                                                                                   \
 	"env -u COLUMNS -u NO_COLOR -u FORCE_COLOR -u CLICOLOR_FORCE LC_ALL=C.UTF-8 TERM=xterm " \
-	"TZ=UTC"
+	"TZ=UTC PPERF_CACHE=0"
 
 static char folder[64], report[4200];
 static char *kept[1024]; /* texts given to tests, freed by run_report_teardown() */

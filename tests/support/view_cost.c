@@ -27,6 +27,7 @@ static pid_t start(char *const argv[])
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
 		_exit(127);
+	setenv("PPERF_CACHE", "0", 1);
 	execv(argv[0], argv);
 	_exit(127);
 }
