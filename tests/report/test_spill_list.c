@@ -70,6 +70,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tapes, 60);
 	tcase_add_test(tapes, what_was_written_is_read_as_often_as_wanted);
 	tcase_add_test(tapes, reading_may_stop_anywhere);
 	suite_add_tcase(suite, tapes);
