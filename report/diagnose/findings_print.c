@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NUMBER_COLUMNS 3u /* of the number before a finding */
+
 static bool finding_number(const struct row *row, const char *key, uint64_t *value)
 {
 	const struct cell *cell = computed_row_cell(
@@ -123,12 +125,17 @@ void finding_add_cost(struct paragraph *paragraph, const struct row *row)
 	add_bytes(paragraph, row, has_time);
 }
 
-static void add_impact(struct paragraph *paragraph, const struct row *row)
+static bool has_cost(const struct row *row)
 {
 	uint64_t unused;
 
-	if (!finding_number(row, "impact_ns", &unused) &&
-		!finding_number(row, "impact_bytes", &unused))
+	return finding_number(row, "impact_ns", &unused) ||
+	       finding_number(row, "impact_bytes", &unused);
+}
+
+static void add_impact(struct paragraph *paragraph, const struct row *row)
+{
+	if (!has_cost(row))
 		return;
 	paragraph_add(paragraph, ": ");
 	finding_add_cost(paragraph, row);
@@ -152,22 +159,40 @@ void finding_add_place_share(
 	}
 }
 
-static void put_finding(const struct style *style, const struct row *row, unsigned number)
+/* Prints the name of a finding and, where there is room beside it, what the finding costs; else
+ * below it. */
+static void put_finding_head(const struct style *style, const struct row *row, unsigned number)
 {
-	const struct string_view name = row_name(row), sure = computed_row_text(row, "confidence"),
-				 command = computed_row_text(row, "command");
-	struct paragraph paragraph = { .style = style };
+	const struct string_view name = row_name(row);
+	struct paragraph cost = { .style = style, .indent = NUMBER_COLUMNS };
+	size_t columns = NUMBER_COLUMNS + name.length;
 
 	print_paint(style, PAINT_BOLD);
 	print_line(style, number ? "%u. " : "-  ", number);
 	output_bytes(style->out, name.bytes, name.length);
 	print_paint(style, PAINT_NONE);
-	add_impact(&paragraph, row);
-	if (paragraph.built.used)
-		output_bytes(style->out, paragraph.built.text, paragraph.built.used);
-	free(paragraph.built.text);
-	output_char(style->out, '\n');
-	paragraph = (struct paragraph){ .style = style, .indent = 2 };
+	if (has_cost(row))
+		finding_add_cost(&cost, row);
+	if (cost.built.used)
+		columns += escaped_width(cost.built.text, cost.built.used) + 2;
+	if (!cost.built.used) {
+		output_char(style->out, '\n');
+	} else if (columns <= style->width) {
+		print_line(style, ": %s\n", cost.built.text);
+		free(cost.built.text);
+	} else {
+		output_string(style->out, ":\n");
+		paragraph_print(&cost, "");
+	}
+}
+
+static void put_finding(const struct style *style, const struct row *row, unsigned number)
+{
+	const struct string_view sure = computed_row_text(row, "confidence"),
+				 command = computed_row_text(row, "command");
+	struct paragraph paragraph = { .style = style, .indent = 2 };
+
+	put_finding_head(style, row, number);
 	paragraph_text(&paragraph, computed_row_text(row, "finding").bytes,
 		computed_row_text(row, "finding").length);
 	paragraph_print(&paragraph, "");
