@@ -120,6 +120,7 @@ static_assert(sizeof(struct stat) == sizeof(struct stat64), "one layout on machi
 extern int __xstat(int version, const char *path, struct stat *out);
 extern int __lxstat(int version, const char *path, struct stat *out);
 extern int __fxstat(int version, int fd, struct stat *out);
+extern int __fxstatat(int version, int folder, const char *path, struct stat *out, int flags);
 
 HIDDEN int stat(const char *path, struct stat *out)
 {
@@ -134,6 +135,11 @@ HIDDEN int lstat(const char *path, struct stat *out)
 HIDDEN int fstat(int fd, struct stat *out)
 {
 	return __fxstat(STAT_VERSION, fd, out);
+}
+
+HIDDEN int fstatat(int folder, const char *path, struct stat *out, int flags)
+{
+	return __fxstatat(STAT_VERSION, folder, path, out, flags);
 }
 
 HIDDEN int stat64(const char *path, struct stat64 *out)

@@ -79,7 +79,8 @@ def blocks(data):
             continue
         stream, sequence = struct.unpack_from("<II", data, at + 20)
         used = struct.unpack_from("<Q", data, at + 56)[0]
-        yield kind, stream, sequence, at + 64, at + 64 + used
+        # A kill during a write leaves a part of the block.
+        yield kind, stream, sequence, at + 64, min(at + 64 + used, len(data))
         at += extent
 
 
@@ -89,6 +90,8 @@ def structs(data, at, end):
         if word & 3 or not word:
             at += 8 if word & 3 == 3 else 4
             continue
+        if at + 8 > end or at + word % 65536 > end:
+            return
         size, kind, flags, node = struct.unpack_from("<HBBI", data, at)
         yield KINDS[kind], flags, node, at + 8, at + size
         at += size
