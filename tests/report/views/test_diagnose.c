@@ -1903,7 +1903,7 @@ static struct trace_builder *communication_before_steps(void)
 START_TEST(the_place_of_a_cost_in_steps_is_in_steps)
 {
 	const struct report_run run = run_report(
-		communication_before_steps(), "diagnose trace.bin --ascii");
+		communication_before_steps(), "diagnose trace.bin --ascii --width 120");
 
 	ck_assert_msg(
 		strstr(run.out,
