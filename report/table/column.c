@@ -36,7 +36,7 @@ const struct column *column_find(const char *key, size_t length)
 	for (size_t i = 0; i < all_column_count; i++)
 		if (length && all_columns[i].key[0] == *key &&
 			strncmp(all_columns[i].key, key, length) == 0 &&
-			!all_columns[i].key[length])
+			strlen(all_columns[i].key) == length)
 			return &all_columns[i];
 	return NULL;
 }
