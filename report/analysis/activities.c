@@ -8,7 +8,6 @@
 #include "report/base/external_sort.h"
 #include "report/gpu/device_timeline.h"
 #include "report/gpu/occupancy.h"
-#include "report/profile/joined_observers.h"
 #include <stdlib.h>
 
 #define STREAMS_MAX 65536u   /* streams with a name */
@@ -368,10 +367,15 @@ static void on_counting(void *context, bool counts, uint64_t at_ns)
 /* The key under which activities_keep attaches the activities of a process. */
 static const char kept_key;
 
-/* Makes the pass for the activities, for the ranges that explain idle time unless they are read
- * already, and for `also` if that is not NULL. */
-static void read_all(
-	struct process *process, struct activities *activities, const struct profile_observer *also)
+static void end_host_ranges(void *context, const struct profile *profile)
+{
+	(void)profile;
+	host_ranges_end(context);
+}
+
+/* Adds what reads the activities, and the ranges that explain idle time unless they are read
+ * already. */
+static void add_readers(struct shared_pass *pass, struct activities *activities)
 {
 	const struct profile_observer own = { .context = activities,
 		.restart = restart_activities,
@@ -379,20 +383,11 @@ static void read_all(
 		.work = add_gpu_activity,
 		.record = add_cupti_activity,
 		.counting = on_counting };
-	struct profile_observer host, all;
-	struct host_ranges_pass *ranges = host_ranges_begin(process, &host);
-	struct joined_observers joined = { .count = 0 };
-	struct profile_options options;
+	struct profile_observer host;
 
-	if (also)
-		joined.observers[joined.count++] = also;
-	joined.observers[joined.count++] = &own;
-	if (ranges)
-		joined.observers[joined.count++] = &host;
-	all = observers_join(&joined);
-	options = profile_options_for_observer(process->profile, joined.count > 1 ? &all : &own);
-	profile_free(profile_build(process->reader, process->texts, &options));
-	host_ranges_end(ranges);
+	shared_pass_add(pass, &own, NULL);
+	if (host_ranges_begin(pass->process, &host))
+		shared_pass_add(pass, &host, end_host_ranges);
 }
 
 /* In turn: `end_ns` is then how long it took, which is what `duration_ns` is related to. */
@@ -410,9 +405,11 @@ static void relate_times(struct external_sort *sorter)
 		offsetof(struct activity, begin_ns));
 }
 
-static struct activities *read_anew(struct process *process, const struct profile_observer *also)
+/* Returns activities that are complete after the pass. */
+static struct activities *begin_reading(struct shared_pass *pass)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
+	struct process *process = pass->process;
 
 	activities->process = process;
 	activities->sizes = collective_sizes_new(process->reader);
@@ -421,8 +418,20 @@ static struct activities *read_anew(struct process *process, const struct profil
 		compare_activities, "GPU activity and CUDA calls");
 	external_sort_set_class(activities->sorter, offsetof(struct activity, kind));
 	relate_times(activities->sorter);
-	if (also || process_has_records(process))
-		read_all(process, activities, also);
+	if (pass->count || process_has_records(process))
+		add_readers(pass, activities);
+	return activities;
+}
+
+static struct activities *read_anew(struct process *process, const struct profile_observer *also)
+{
+	struct shared_pass pass = { .process = process };
+	struct activities *activities;
+
+	if (also)
+		shared_pass_add(&pass, also, NULL);
+	activities = begin_reading(&pass);
+	shared_pass_run(&pass);
 	return activities;
 }
 
@@ -453,15 +462,23 @@ static void release_kept(void *data)
 	activities_free(activities);
 }
 
-void activities_keep(struct process *process)
+void activities_keep_in(struct shared_pass *pass)
 {
 	struct activities *activities;
 
-	if (process_attached(process, &kept_key))
+	if (process_attached(pass->process, &kept_key))
 		return;
-	activities = read_anew(process, NULL);
+	activities = begin_reading(pass);
 	activities->is_kept = true;
-	process_attach(process, &kept_key, activities, release_kept);
+	process_attach(pass->process, &kept_key, activities, release_kept);
+}
+
+void activities_keep(struct process *process)
+{
+	struct shared_pass pass = { .process = process };
+
+	activities_keep_in(&pass);
+	shared_pass_run(&pass);
 }
 
 void activities_free(struct activities *activities)

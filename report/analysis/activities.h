@@ -27,6 +27,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_ACTIVITIES_H
 #define PPERF_REPORT_ANALYSIS_ACTIVITIES_H
 
+#include "report/analysis/shared_pass.h"
 #include "report/run/process.h"
 
 #define ACTIVITY_HELD 32768u
@@ -138,6 +139,8 @@ struct activities *activities_read_with(
  * view that needs them several times, one after the other: there is one position in the list. They
  * are freed with the process, or by process_detach_all. */
 void activities_keep(struct process *process);
+/* As activities_keep. The activities are complete after the pass. */
+void activities_keep_in(struct shared_pass *pass);
 void activities_free(struct activities *activities); /* NULL is allowed */
 
 /* Goes back to the first activity. May be called any number of times. */

@@ -3,7 +3,6 @@
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/error.h"
-#include "report/profile/joined_observers.h"
 #include "report/text/suggest.h"
 #include <stdlib.h>
 #include <string.h>
@@ -303,7 +302,7 @@ void memory_moments_add_history(struct memory_moments *moments, const struct opt
 struct moments_pass {
 	struct memory_moments *moments;
 	struct process *process;
-	const struct options *options;
+	int64_t device; /* of --device; -1: all */
 	struct memory_segments *map;
 	struct memory_moment *changes; /* taken after changes; NULL: none */
 	size_t change_count, change_room;
@@ -454,7 +453,7 @@ static void note_change(struct moments_pass *pass, uint32_t device)
 
 	if (pass->moments->change_stride && totals &&
 		totals->changes % pass->moments->change_stride == 0 &&
-		(pass->options->device < 0 || device == (uint32_t)pass->options->device))
+		(pass->device < 0 || device == (uint32_t)pass->device))
 		pass->due_device = device;
 }
 
@@ -562,38 +561,55 @@ static void join_moments(struct moments_pass *pass)
 	pass->moments->map_bytes = pass->map_bytes;
 }
 
-void memory_moments_take(struct memory_moments *moments, struct process *process,
-	const struct options *options, bool with_parts, const struct profile_observer *also)
+/* At the end of the pass. */
+static void end_moments(void *context, const struct profile *profile)
 {
-	struct moments_pass pass = { .moments = moments,
-		.process = process,
-		.options = options,
+	struct moments_pass *pass = context;
+	struct memory_moments *moments = pass->moments;
+
+	(void)profile;
+	take_due_moment(pass, pass->process->wall_ns);
+	take_moments_before(pass, UINT64_MAX);
+	for (; pass->next < moments->count; pass->next++) {
+		struct memory_moment *moment = &moments->moments[pass->next];
+
+		moment->at_ns = pass->process->wall_ns; /* the end of the trace */
+		if (!moment->taken)
+			take_moment(pass, moment);
+	}
+	join_moments(pass);
+	memory_segments_free(pass->map);
+	free(pass);
+}
+
+void memory_moments_take_in(
+	struct shared_pass *shared, struct memory_moments *moments, int64_t device, bool with_parts)
+{
+	struct moments_pass *pass = xcalloc(sizeof *pass);
+
+	*pass = (struct moments_pass){ .moments = moments,
+		.process = shared->process,
+		.device = device,
 		.map = memory_segments_new(),
 		.due_device = UINT32_MAX,
 		.with_parts = with_parts };
-	const struct profile_observer observer = { .context = &pass,
-		.restart = restart_moments,
-		.memory = observe_moments,
-		.mapping = observe_moment_mappings,
-		.memory_mark = observe_moment_marks };
-	const struct joined_observers joined = { { &observer, also }, also ? 2 : 1 };
-	const struct profile_observer both = observers_join(&joined);
-	const struct profile_options profile_options = profile_options_for_observer(
-		process->profile, also ? &both : &observer);
-
 	sort_moments(moments);
-	profile_free(profile_build(process->reader, process->texts, &profile_options));
-	take_due_moment(&pass, process->wall_ns);
-	take_moments_before(&pass, UINT64_MAX);
-	for (; pass.next < moments->count; pass.next++) {
-		struct memory_moment *moment = &moments->moments[pass.next];
+	shared_pass_add(shared,
+		&(const struct profile_observer){ .context = pass,
+			.restart = restart_moments,
+			.memory = observe_moments,
+			.mapping = observe_moment_mappings,
+			.memory_mark = observe_moment_marks },
+		end_moments);
+}
 
-		moment->at_ns = process->wall_ns; /* the end of the trace */
-		if (!moment->taken)
-			take_moment(&pass, moment);
-	}
-	join_moments(&pass);
-	memory_segments_free(pass.map);
+void memory_moments_take(struct memory_moments *moments, struct process *process,
+	const struct options *options, bool with_parts)
+{
+	struct shared_pass pass = { .process = process };
+
+	memory_moments_take_in(&pass, moments, options->device, with_parts);
+	shared_pass_run(&pass);
 }
 
 void memory_moments_free(struct memory_moments *moments)

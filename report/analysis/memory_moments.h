@@ -13,6 +13,7 @@
 #define PPERF_REPORT_ANALYSIS_MEMORY_MOMENTS_H
 
 #include "report/analysis/memory_segments.h"
+#include "report/analysis/shared_pass.h"
 #include "report/run/process.h"
 
 enum moment_kind {
@@ -106,10 +107,13 @@ void memory_moments_add_list(struct memory_moments *moments, const struct option
 void memory_moments_add_history(struct memory_moments *moments, const struct options *options,
 	const struct process *process, uint32_t most);
 
-/* Takes the snapshots. `with_parts`: with their segments, blocks and gaps. `also`: an observer that
- * is served in the same pass over the trace; NULL: none. */
+/* Takes the snapshots. `with_parts`: with their segments, blocks and gaps. */
 void memory_moments_take(struct memory_moments *moments, struct process *process,
-	const struct options *options, bool with_parts, const struct profile_observer *also);
+	const struct options *options, bool with_parts);
+/* As memory_moments_take, in a pass that other analyses share. `moments` must outlive the pass.
+ * `device`: as of struct options. */
+void memory_moments_take_in(struct shared_pass *shared, struct memory_moments *moments,
+	int64_t device, bool with_parts);
 void memory_moments_free(struct memory_moments *moments);
 
 /* Returns when the program's work ended: the end of its last step, else the last event. */

@@ -17,6 +17,7 @@ struct path_size {
 };
 
 struct waste_pass {
+	struct process *process;
 	struct memory_waste *waste;
 	struct memory_segments *map;
 	uint32_t *paths; /* by node, of allocation_sites.h */
@@ -179,27 +180,6 @@ static void find_changing_sizes(struct waste_pass *pass)
 	}
 }
 
-/* Reads what the whole trace says, and takes the moments, in one pass over the trace. */
-static void read_pass(
-	struct memory_waste *waste, struct process *process, const struct options *options)
-{
-	struct waste_pass pass = { .waste = waste,
-		.map = memory_segments_new(),
-		.paths = nodes_by_call_path(process->profile->tree),
-		.device = process->profile->totals.level_device };
-	const struct profile_observer observer = { .context = &pass,
-		.restart = restart_waste,
-		.memory = observe_change,
-		.memory_mark = observe_mark };
-
-	memory_moments_take(&waste->moments, process, options, true, &observer);
-	find_changing_sizes(&pass);
-	memory_segments_free(pass.map);
-	hash_index_free(&pass.size_index);
-	free(pass.sizes);
-	free(pass.paths);
-}
-
 /* ---- segments at the end ---- */
 
 /* What one call path has of wasted segments. */
@@ -337,25 +317,58 @@ static void release_waste(void *data)
 	free(waste);
 }
 
-static struct memory_waste *make_waste(struct process *process)
+/* At the end of the pass, and after memory_moments_take_in has taken the moments. */
+static void keep_waste(void *context, const struct profile *profile)
 {
-	struct memory_waste *waste = xcalloc(sizeof *waste);
-	struct options options = { .device = process->profile->totals.level_device };
+	struct waste_pass *pass = context;
+	struct memory_waste *waste = pass->waste;
 
-	set_moments(waste, process);
-	memory_moments_add(&waste->moments, &options, process, "end", 3);
-	read_pass(waste, process, &options);
+	(void)profile;
+	find_changing_sizes(pass);
 	if (waste->moments.count)
 		waste->end = &waste->moments.moments[0];
-	read_end(waste, process);
-	return waste;
+	read_end(waste, pass->process);
+	process_attach(pass->process, &waste_key, waste, release_waste);
+	memory_segments_free(pass->map);
+	hash_index_free(&pass->size_index);
+	free(pass->sizes);
+	free(pass->paths);
+	free(pass);
+}
+
+void memory_waste_read_in(struct shared_pass *shared)
+{
+	struct process *process = shared->process;
+	const uint32_t device = process->profile->totals.level_device;
+	const struct options options = { .device = device };
+	struct waste_pass *pass;
+
+	if (device == UINT32_MAX || process_attached(process, &waste_key))
+		return;
+	pass = xcalloc(sizeof *pass);
+	*pass = (struct waste_pass){ .process = process,
+		.waste = xcalloc(sizeof *pass->waste),
+		.map = memory_segments_new(),
+		.paths = nodes_by_call_path(process->profile->tree),
+		.device = device };
+	set_moments(pass->waste, process);
+	memory_moments_add(&pass->waste->moments, &options, process, "end", 3);
+	memory_moments_take_in(shared, &pass->waste->moments, device, true);
+	shared_pass_add(shared,
+		&(const struct profile_observer){ .context = pass,
+			.restart = restart_waste,
+			.memory = observe_change,
+			.memory_mark = observe_mark },
+		keep_waste);
 }
 
 const struct memory_waste *memory_waste_of(struct process *process)
 {
-	if (process->profile->totals.level_device == UINT32_MAX)
-		return NULL;
-	if (!process_attached(process, &waste_key))
-		process_attach(process, &waste_key, make_waste(process), release_waste);
-	return process_attached(process, &waste_key);
+	struct shared_pass pass = { .process = process };
+
+	memory_waste_read_in(&pass);
+	shared_pass_run(&pass);
+	return process->profile->totals.level_device == UINT32_MAX
+		       ? NULL
+		       : process_attached(process, &waste_key);
 }

@@ -71,5 +71,8 @@ struct memory_waste {
 /* Returns the result for a process, made at the first call and attached to the process. NULL: no
  * device memory is in the trace. */
 const struct memory_waste *memory_waste_of(struct process *process);
+/* Reads the result in a pass that other analyses share, for later calls of memory_waste_of. Does
+ * nothing if no device memory is in the trace. */
+void memory_waste_read_in(struct shared_pass *shared);
 
 #endif

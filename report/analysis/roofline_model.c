@@ -294,26 +294,7 @@ static void merge_all_unknown(struct roofline_state *state)
 
 COMPARE_BY(by_device_number, struct roofline_device, device)
 
-static struct roofline read_roofline(const struct options *options, struct process *process)
-{
-	struct roofline_state state = { .process = process, .options = options };
-	const struct profile_observer observer = { .context = &state,
-		.restart = restart_roofline,
-		.call = add_device_call,
-		.segment = close_operator,
-		.work = add_roofline_work };
-	const struct profile_options wanted = profile_options_for_observer(
-		process->profile, &observer);
-
-	if (process_has_records(process))
-		profile_free(profile_build(process->reader, process->texts, &wanted));
-	merge_all_unknown(&state);
-	qsort(state.made.devices, state.made.device_count, sizeof *state.made.devices,
-		by_device_number);
-	free(state.node_costs);
-	free(state.open);
-	return state.made;
-}
+static const char roofline_key; /* of process_attach */
 
 static void release_roofline(void *data)
 {
@@ -321,15 +302,48 @@ static void release_roofline(void *data)
 	free(data);
 }
 
+/* At the end of the pass. */
+static void keep_roofline(void *context, const struct profile *pass)
+{
+	struct roofline_state *state = context;
+	struct roofline *roofline = xcalloc(sizeof *roofline);
+
+	(void)pass;
+	merge_all_unknown(state);
+	qsort(state->made.devices, state->made.device_count, sizeof *state->made.devices,
+		by_device_number);
+	free(state->node_costs);
+	free(state->open);
+	*roofline = state->made;
+	process_attach(state->process, &roofline_key, roofline, release_roofline);
+	free(state);
+}
+
+void roofline_read_in(const struct options *options, struct shared_pass *pass)
+{
+	struct roofline_state *state;
+
+	if (process_attached(pass->process, &roofline_key))
+		return;
+	state = xcalloc(sizeof *state);
+	*state = (struct roofline_state){ .process = pass->process, .options = options };
+	if (process_has_records(pass->process))
+		shared_pass_add(pass,
+			&(const struct profile_observer){ .context = state,
+				.restart = restart_roofline,
+				.call = add_device_call,
+				.segment = close_operator,
+				.work = add_roofline_work },
+			keep_roofline);
+	else
+		keep_roofline(state, NULL);
+}
+
 const struct roofline *roofline_of(const struct options *options, struct process *process)
 {
-	static const char key; /* of process_attach */
-	struct roofline *roofline = process_attached(process, &key);
+	struct shared_pass pass = { .process = process };
 
-	if (!roofline) {
-		roofline = xcalloc(sizeof *roofline);
-		*roofline = read_roofline(options, process);
-		process_attach(process, &key, roofline, release_roofline);
-	}
-	return roofline;
+	roofline_read_in(options, &pass);
+	shared_pass_run(&pass);
+	return process_attached(process, &roofline_key);
 }

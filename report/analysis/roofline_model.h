@@ -12,6 +12,7 @@
 #define PPERF_REPORT_ANALYSIS_ROOFLINE_MODEL_H
 
 #include "report/analysis/op_cost.h"
+#include "report/analysis/shared_pass.h"
 #include "report/run/process.h"
 
 /* An operator with its inputs, a copy or memset by name, or a kernel of unknown cost. */
@@ -51,5 +52,7 @@ struct roofline {
  * options->assumed is the element type of inputs without a type, the same in each call. The
  * roofline is read at the first call and is freed with the process, or by process_detach_all. */
 const struct roofline *roofline_of(const struct options *options, struct process *process);
+/* Reads the roofline in a pass that other analyses share, for later calls of roofline_of. */
+void roofline_read_in(const struct options *options, struct shared_pass *pass);
 
 #endif

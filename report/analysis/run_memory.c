@@ -36,7 +36,7 @@ bool run_memory_fragmentation_peak(
 	if (!process->profile->totals.has_tensors || !has_device_memory(process))
 		return false;
 	memory_moments_add(&moments, options, process, "peak", 4);
-	memory_moments_take(&moments, process, options, false, NULL);
+	memory_moments_take(&moments, process, options, false);
 	for (size_t i = 0; i < moments.count; i++)
 		if (moments.moments[i].device == process->profile->totals.level_device)
 			*value = 100 * figures_fragmentation(&moments.moments[i].figures);

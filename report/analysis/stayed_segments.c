@@ -142,7 +142,7 @@ struct stayed_segments stayed_segments_find(struct process *process, const struc
 
 	of_device.device = device;
 	add_last_moment(&moments, &of_device, process, root);
-	memory_moments_take(&moments, process, &of_device, true, NULL);
+	memory_moments_take(&moments, process, &of_device, true);
 	for (size_t i = 0; i < moments.count; i++)
 		if (moments.moments[i].device == device)
 			search.moment = &moments.moments[i];

@@ -329,28 +329,6 @@ static struct step_table *finish_table(struct step_stats_reader *reading)
 	return table;
 }
 
-static struct step_table *read_table(struct process *process)
-{
-	struct step_stats_reader reading = { .process = process,
-		.table = new_table(process, &process->profile->options),
-		.lifetimes = memory_leaks_possible(process) ? lifetimes_reader_new(process)
-							    : NULL };
-	const struct profile_observer observer = { .context = &reading,
-		.restart = restart_step_stats,
-		.segment = add_step_cpu_time,
-		.work = add_step_gpu_work,
-		.level = set_level,
-		.memory = reading.lifetimes ? add_step_memory : NULL };
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
-
-	struct profile *pass = profile_build(process->reader, process->texts, &options);
-
-	lifetimes_reader_attach(reading.lifetimes, pass);
-	profile_free(pass);
-	return finish_table(&reading);
-}
-
 static void free_table(void *data)
 {
 	struct step_table *table = data;
@@ -362,10 +340,44 @@ static void free_table(void *data)
 
 static const char table_key; /* of process_attach */
 
+/* At the end of the pass. */
+static void keep_table(void *context, const struct profile *pass)
+{
+	struct step_stats_reader *reading = context;
+
+	lifetimes_reader_attach(reading->lifetimes, pass);
+	process_attach(reading->process, &table_key, finish_table(reading), free_table);
+	free(reading);
+}
+
+void step_table_read_in(struct shared_pass *pass)
+{
+	struct process *process = pass->process;
+	struct step_stats_reader *reading;
+
+	if (process_attached(process, &table_key))
+		return;
+	reading = xcalloc(sizeof *reading);
+	*reading = (struct step_stats_reader){ .process = process,
+		.table = new_table(process, &process->profile->options),
+		.lifetimes = memory_leaks_possible(process) ? lifetimes_reader_new(process)
+							    : NULL };
+	shared_pass_add(pass,
+		&(const struct profile_observer){ .context = reading,
+			.restart = restart_step_stats,
+			.segment = add_step_cpu_time,
+			.work = add_step_gpu_work,
+			.level = set_level,
+			.memory = reading->lifetimes ? add_step_memory : NULL },
+		keep_table);
+}
+
 const struct step_table *step_table_of(struct process *process)
 {
-	if (!process_attached(process, &table_key))
-		process_attach(process, &table_key, read_table(process), free_table);
+	struct shared_pass pass = { .process = process };
+
+	step_table_read_in(&pass);
+	shared_pass_run(&pass);
 	return process_attached(process, &table_key);
 }
 

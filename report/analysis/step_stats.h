@@ -14,6 +14,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_STEP_STATS_H
 #define PPERF_REPORT_ANALYSIS_STEP_STATS_H
 
+#include "report/analysis/shared_pass.h"
 #include "report/run/process.h"
 
 struct step_stats {
@@ -45,6 +46,8 @@ struct step_table {
 /* Returns the table of a process that has steps. It is read at the first call and is freed with the
  * process, or by process_detach_all. */
 const struct step_table *step_table_of(struct process *process);
+/* Reads the table in a pass that other analyses share, for later calls of step_table_of. */
+void step_table_read_in(struct shared_pass *pass);
 
 /* Reads the table in the pass that makes the profile, without one of its own:
  *

@@ -3,7 +3,6 @@
  * Says in words what bounds a run.
  */
 #include "report/diagnose/run_bound.h"
-#include "report/analysis/group_by.h"
 #include "report/analysis/step_idle.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/base/compare.h"
@@ -207,30 +206,18 @@ static void list_shares(
 
 #define CATEGORIES_LISTED 3u
 
-static bool is_other(struct string_view category)
+/* Returns the category with the most GPU time that is not `listed`, without those of no known kind;
+ * CATEGORY_OTHER: none. Of equal ones, the first of the rules. */
+static unsigned next_category(const struct diagnosis *diagnosis, const bool *listed)
 {
-	static const char other[] = CATEGORY_OTHER_NAME;
+	const struct categories *categories = diagnosis->process->categories;
+	const uint64_t *ns = diagnosis->facts.category_ns;
+	unsigned most = CATEGORY_OTHER;
 
-	return category.length == sizeof other - 1 &&
-	       !memcmp(category.bytes, other, category.length);
-}
-
-/* Returns the category with the most GPU time of at most `limit`, after `last`; 0: none. */
-static uint32_t next_category(
-	const struct diagnosis *diagnosis, const struct tree *flat, uint64_t limit, uint32_t last)
-{
-	uint32_t most = 0;
-
-	for (uint32_t id = flat->nodes[0].first_child; id; id = flat->nodes[id].next) {
-		const struct string_view name = string_table_get(
-			diagnosis->process->texts, flat->nodes[id].name);
-		const uint64_t ns = flat->nodes[id].gpu ? flat->nodes[id].gpu->total_ns : 0;
-
-		if (id == last || ns > limit || is_other(name))
-			continue;
-		if (!most || ns > flat->nodes[most].gpu->total_ns)
-			most = ns ? id : most;
-	}
+	for (unsigned i = 0; i < categories_count(categories); i++)
+		if (i != CATEGORY_OTHER && !listed[i] && ns[i] &&
+			(most == CATEGORY_OTHER || ns[i] > ns[most]))
+			most = i;
 	return most;
 }
 
@@ -239,23 +226,22 @@ static uint32_t next_category(
 static void list_categories(struct diagnosis *diagnosis, struct finding *text)
 {
 	const uint64_t whole = diagnosis->profile->totals.gpu_sum_ns;
-	struct tree *flat = group_by_categories(diagnosis->process, DEMANGLE_SHORT);
-	uint64_t limit = UINT64_MAX;
-	uint32_t category = 0;
+	bool listed[UINT8_MAX + 1] = { false };
 
 	for (unsigned n = 0; n < CATEGORIES_LISTED; n++) {
 		const size_t used = strlen(text->evidence);
+		const unsigned category = next_category(diagnosis, listed);
+		const uint64_t ns = diagnosis->facts.category_ns[category];
+		const char *name = categories_name(diagnosis->process->categories, category);
 
-		category = next_category(diagnosis, flat, limit, category);
-		limit = category ? flat->nodes[category].gpu->total_ns : 0;
-		if (!run_bound_is_percent(limit, whole, 5))
+		if (category == CATEGORY_OTHER || !run_bound_is_percent(ns, whole, 5))
 			break;
+		listed[category] = true;
 		finding_set_text(text->evidence + used, sizeof text->evidence - used, "%s%s %s",
 			n ? ", " : "; of all GPU time: ",
-			diagnose_name(diagnosis, flat->nodes[category].name),
-			diagnose_share(diagnosis, limit, whole));
+			diagnose_escaped(diagnosis, name, strlen(name)),
+			diagnose_share(diagnosis, ns, whole));
 	}
-	tree_free(flat);
 }
 
 /* Returns the class whose time a verdict has: the kernels', if it is about them. */

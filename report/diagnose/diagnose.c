@@ -5,6 +5,9 @@
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/diagnose/run_bound.h"
+#include "report/analysis/memory_waste.h"
+#include "report/analysis/roofline_model.h"
+#include "report/analysis/step_stats.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
@@ -383,8 +386,28 @@ static void add_finding_row(
 	rows_add(rows, &computed->row);
 }
 
-static struct diagnosis *diagnosis_new(
-	const struct options *options, struct processes *processes, struct process *process)
+/* Reads what most rules need in one pass over the trace. What is left out is read when a rule needs
+ * it. */
+static void read_in_one_pass(struct diagnosis *diagnosis, bool with_memory)
+{
+	struct shared_pass pass = { .process = diagnosis->process };
+	const struct memory_level *level = diagnose_tensor_level(diagnosis);
+	const struct steps *steps = diagnosis->process->steps;
+
+	activities_keep_in(&pass);
+	if (with_memory) {
+		roofline_read_in(diagnosis->options, &pass);
+		if (level && level->pool.peak)
+			memory_waste_read_in(&pass);
+		if (steps && steps->count)
+			step_table_read_in(&pass);
+	}
+	shared_pass_run(&pass);
+}
+
+/* `with_memory`: rules about memory and rooflines will be evaluated. */
+static struct diagnosis *diagnosis_new(const struct options *options, struct processes *processes,
+	struct process *process, bool with_memory)
 {
 	struct diagnosis *diagnosis = xcalloc(sizeof *diagnosis);
 
@@ -392,7 +415,7 @@ static struct diagnosis *diagnosis_new(
 	diagnosis->processes = processes;
 	diagnosis->process = process;
 	diagnosis->profile = process->profile;
-	activities_keep(process);
+	read_in_one_pass(diagnosis, with_memory);
 	diagnose_facts_read(diagnosis);
 	return diagnosis;
 }
@@ -458,7 +481,7 @@ static struct diagnosis *check_steps(const struct diagnosis *whole, const struct
 	*part = *whole->process;
 	part->profile = whole->process->usual_steps_profile;
 	part->attachments = NULL;
-	of_steps = diagnosis_new(options, whole->processes, part);
+	of_steps = diagnosis_new(options, whole->processes, part, false);
 	for (size_t i = 0; i < DIAGNOSE_RULES; i++)
 		if (findings[i].rule->needs & CHECK_STEPS_TOO && findings[i].state < FINDING_FOUND)
 			recheck_rule(of_steps, &findings[i]);
@@ -693,7 +716,7 @@ static void add_bound_rows(struct diagnosis *diagnosis, struct finding *findings
 static void add_all_rows(const struct options *options, struct processes *processes,
 	struct process *process, struct rows *rows)
 {
-	struct diagnosis *const whole = diagnosis_new(options, processes, process),
+	struct diagnosis *const whole = diagnosis_new(options, processes, process, true),
 				*of_steps = NULL;
 	struct finding *findings = xcalloc(DIAGNOSE_RULES * sizeof *findings);
 	struct options narrowed = *options;

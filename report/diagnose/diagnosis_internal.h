@@ -146,6 +146,7 @@ struct diagnose_facts {
 	bool has_steps;
 	uint64_t steady_steps; /* set by the rules that compare steps */
 	uint64_t operations, calls, kernels, communications, launched, host_copies, known_copies;
+	uint64_t *category_ns; /* GPU time by category (work_categories.h) of the full names */
 	uint64_t own_launches; /* kernels of no CUDA graph whose launch is in the trace */
 	struct occurrences tiny, tiny_calls; /* kernels, and the calls that launched them */
 	struct occurrences pageable, before_gemm;
@@ -211,7 +212,7 @@ struct program_traits {
 	bool has_python_stacks;
 	bool launches_graphs; /* CUDA graphs, in the trace */
 	bool compiles;        /* it calls functions that torch.compile made */
-	bool is_hip; /* its calls are those of HIP, on an AMD GPU */
+	bool is_hip;          /* its calls are those of HIP, on an AMD GPU */
 };
 
 #define DIAGNOSE_TEXT_BUFFERS 24u

@@ -34,6 +34,7 @@ struct facts_pass {
 	size_t last_room;
 	const struct first_calls *first; /* what is allocated in these is nothing that recurs */
 	uint8_t *category;               /* by node */
+	struct category_lookup *lookup;  /* by the full names of kernels */
 	/* by string id of the name: enum call_class; 0: not classified yet */
 	uint8_t *call_classes;
 	size_t call_classes_room;
@@ -306,6 +307,9 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 	ARRAY_GROW(pass->last, pass->last_room, (size_t)stream_index + 1);
 	last = &pass->last[stream_index];
 	pass->diagnosis->facts.operations++;
+	pass->diagnosis->facts.category_ns[category_lookup_of(
+		pass->lookup, pass->diagnosis->process->reader, work->node, work->trace_name)] +=
+		work->duration_ns;
 	pass->diagnosis->facts.launched += work->has_call;
 	blocking_add_work(pass->diagnosis, work, last->end_ns);
 	if (work->kind == ACTIVITY_COPY)
@@ -344,10 +348,14 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 		.first = first_calls_of(diagnosis->process),
 		.category = categories_of_tree(
 			categories, diagnosis->profile->tree, diagnosis->process->texts),
+		.lookup = category_lookup_new(
+			categories, diagnosis->profile->tree, diagnosis->process->texts),
 		.gemm = find_category(categories, "GEMM") };
 	struct activities *activities = activities_read(diagnosis->process);
 	const struct activity *one;
 
+	diagnosis->facts.category_ns = xcalloc(
+		categories_count(categories) * sizeof *diagnosis->facts.category_ns);
 	for (activities_rewind(activities); (one = activities_first(activities));
 		activities_next(activities))
 		if (activity_is_work(one) && one->timed && one->counts)
@@ -358,6 +366,7 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 	stream_table_free(&pass.streams);
 	free(pass.last);
 	free(pass.category);
+	category_lookup_free(pass.lookup);
 	free(pass.call_classes);
 }
 
@@ -572,5 +581,6 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	free(facts->variable.medians);
 	free(facts->launch_idle_of_node);
 	free(facts->query_calls);
+	free(facts->category_ns);
 	*facts = (struct diagnose_facts){ .operations = 0 };
 }

@@ -9,7 +9,7 @@
 
 #include "report/profile/profile.h"
 
-#define JOINED_OBSERVERS_MAX 4u
+#define JOINED_OBSERVERS_MAX 8u
 
 struct joined_observers {
 	const struct profile_observer *observers[JOINED_OBSERVERS_MAX];

@@ -586,6 +586,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	idle->process = process;
 	idle->is_text = options->format == FORMAT_TEXT;
 	idle->long_max = longest_gaps_wanted(options);
+	activities_keep(process); /* first calls are found among them, too */
 	idle->activities = activities_read(process);
 	idle->steps = step_idle_begin(process);
 	idle->host = host_in_gaps_new(process);

@@ -57,7 +57,7 @@ void arrange_memory_history(
 
 	memory_moments_add_history(&moments, options, process, history_rows(options));
 	if (moments.count)
-		memory_moments_take(&moments, process, options, false, NULL);
+		memory_moments_take(&moments, process, options, false);
 	for (size_t i = 0; i < moments.count; i++) {
 		const struct memory_moment *moment = &moments.moments[i];
 		struct computed_row *computed;

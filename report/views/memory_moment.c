@@ -26,7 +26,7 @@ struct memory_moments *process_moments(struct process *process, const struct opt
 	moments = xcalloc(sizeof *moments);
 	memory_moments_add_list(moments, options, process, options->at);
 	if (moments->count)
-		memory_moments_take(moments, process, options, true, NULL);
+		memory_moments_take(moments, process, options, true);
 	process_attach(process, &key, moments, release_moments);
 	return moments;
 }

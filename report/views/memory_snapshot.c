@@ -432,7 +432,7 @@ void memory_snapshot_write(const struct options *options, struct process *proces
 	if (!writer.file)
 		fatal(STATUS_UNREADABLE, "cannot write `%s`:", options->snapshot);
 	memory_moments_add(&moments, options, process, "end", 3);
-	memory_moments_take(&moments, process, options, true, NULL);
+	memory_moments_take(&moments, process, options, true);
 	put_snapshot(&writer, &moments);
 	failed = ferror(writer.file);
 	if (fclose(writer.file) || failed)
