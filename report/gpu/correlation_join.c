@@ -6,6 +6,7 @@
 
 #define NONE UINT32_MAX
 #define MATCHED_SLACK 64u
+#define EVICTED_AHEAD 4 /* launches between a prefetch and the use */
 
 struct held_record {
 	struct held_record *next;
@@ -228,6 +229,18 @@ bool join_is_full(const struct correlation_join *join)
 	       join->evicted != NONE;
 }
 
+/* Launches are evicted in the order of their queue. The caller then uses the instance of each, which
+ * is no longer in the caches. */
+static void prefetch_next_evicted(const struct correlation_join *join, uint32_t index)
+{
+	uint32_t next = join->entries[index].newer;
+
+	for (int i = 0; i < EVICTED_AHEAD && next != NONE; i++)
+		next = join->entries[next].newer;
+	if (next != NONE && join->entries[next].launch.instance)
+		__builtin_prefetch(join->entries[next].launch.instance, 1);
+}
+
 bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launch *launch)
 {
 	uint32_t index = join->evicted;
@@ -246,6 +259,7 @@ bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launc
 		remove_from_table(join, index);
 	}
 	*launch = join->entries[index].launch;
+	prefetch_next_evicted(join, index);
 	release_entry(join, index);
 	return true;
 }

@@ -252,6 +252,8 @@ static void join_gpu_work(struct profile *profile, const struct trace_event *eve
 	profile->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
 	profile->counts.sets += gpu->head.kind == TRACE_GPU_SET;
 	launch = gpu->correlation ? join_match(profile->state->join, gpu->correlation) : NULL;
+	if (launch && launch->instance)
+		instance_prefetch(launch->instance);
 	if (launch || !gpu->correlation)
 		finish_gpu_work(profile, launch, gpu);
 	else

@@ -10,13 +10,6 @@
 #define ALIKE_MAX 3u      /* instances of one name that are listed one by one */
 #define OUTLIER_FACTOR 3  /* times the mean of the others of its name: listed by itself */
 
-/* An instance for reuse was used thousands of events ago, so it is no longer in the caches. The
- * part that instance_new writes has two lines of them. */
-static void prefetch_instance(const struct instance *instance)
-{
-	__builtin_prefetch(instance, 1);
-	__builtin_prefetch((const char *)instance + 64, 1);
-}
 
 struct instance *instance_new(
 	struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
@@ -25,7 +18,7 @@ struct instance *instance_new(
 
 	if (instance) {
 		instances->reusable = instance->parent;
-		prefetch_instance(instances->reusable);
+		instance_prefetch(instances->reusable);
 		memset(instance, 0, offsetof(struct instance, children));
 	} else {
 		instance = xcalloc(sizeof *instance);
