@@ -6,7 +6,7 @@ CHECK_LIBS = $(shell pkg-config --libs check 2> /dev/null || echo -lcheck -lsubu
 SUITE_SOURCES := $(shell find tests/collector tests/preload tests/report -name 'test_*.c' | LC_ALL=C sort)
 # test_demangle measures time, which is another under TSan; test_large_stack makes threads with less stack than TSan needs. What they call
 # shares nothing between threads.
-THREADED = $(filter-out %/test_demangle %/test_large_stack,$(patsubst %.c,%,$(shell grep -l pthread_create $(SUITE_SOURCES))))
+THREADED = $(filter-out %/test_demangle %/test_large_stack,$(patsubst %.c,%,$(shell grep -l 'pthread_create\|threads_set_limit' $(SUITE_SOURCES))))
 FIXTURES = $(wildcard tests/support/*.c)
 SUITES += $(SUITE_SOURCES:%.c=$(BUILD)/%)
 

@@ -9,7 +9,7 @@
  *	shared_pass_run(&pass);
  *
  * Each analysis adds an observer. At the end of the pass it attaches its result to the process,
- * where its function X_of(process) finds it. Threads: one.
+ * where later calls of its own functions find it. Threads: one.
  */
 #ifndef PPERF_REPORT_ANALYSIS_SHARED_PASS_H
 #define PPERF_REPORT_ANALYSIS_SHARED_PASS_H

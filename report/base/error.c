@@ -5,13 +5,17 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MESSAGE_BYTES 16384u
 
 void (*fatal_restore_terminal)(void);
+
+static atomic_flag is_ending = ATOMIC_FLAG_INIT;
 
 /* Escapes the message, because paths and names in it may hold any bytes. */
 static void print_error(const char *message)
@@ -31,6 +35,8 @@ _Noreturn void fatal(enum status status, const char *format, ...)
 	size_t used;
 	va_list list;
 
+	while (atomic_flag_test_and_set(&is_ending))
+		pause(); /* another thread ends the program */
 	if (fatal_restore_terminal)
 		fatal_restore_terminal();
 	progress_clear();

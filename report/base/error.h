@@ -14,7 +14,8 @@ enum status {
 };
 
 /* Writes one sentence to stderr, escaped and after the program's name, and exits with `status`.
- * If `format` ends with a colon, the text of errno is appended. */
+ * If `format` ends with a colon, the text of errno is appended. Threads: any; of several, the first
+ * one ends the program. */
 _Noreturn void fatal(enum status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

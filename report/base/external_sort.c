@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * Writes sorted runs to the file, packed (entry_pack.h), and merges them by a heap.
+ * Writes sorted runs to the file, packed (entry_pack.h), and merges them by a heap. If a second
+ * thread may run (report/base/threads.h), it sorts and writes a run while the next one is collected, and merges
+ * a batch of entries while the caller reads the one before.
  */
 #include "report/base/external_sort.h"
 
 #include "report/base/alloc.h"
 #include "report/base/entry_pack.h"
 #include "report/base/error.h"
+#include "report/base/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +23,8 @@
 #define CHUNK_BYTES ((size_t)16 << 10)
 /* Bytes of the file that are freed at once while it is read for the last time. */
 #define FREED_BYTES ((off_t)64 << 10)
+/* Bytes of a batch that the second thread merges ahead. */
+#define BATCH_BYTES ((size_t)1 << 20)
 
 struct sort_run {
 	/* file offsets: of the run; of its first chunk not yet in memory; up to where the space was
@@ -30,6 +35,12 @@ struct sort_run {
 	size_t at, count;           /* in `entries`: index of the next entry; number of entries */
 	unsigned char *entries;     /* NULL: no chunk is in memory, and `first` is the next entry */
 	unsigned char *first;       /* a copy of the first entry */
+};
+
+/* Merged entries. */
+struct sort_batch {
+	unsigned char *entries;
+	size_t count;
 };
 
 struct external_sort {
@@ -51,6 +62,14 @@ struct external_sort {
 	struct sort_run **heap; /* the run of the smallest next entry is on top */
 	size_t heap_count, heap_room;
 	bool is_last_time; /* the file is read for the last time */
+	/* The second thread. NULL: none. The spiller writes `spilled`, with `file` and what follows
+	 * it. The merger uses `file` and what follows it, and fills the batch that is not read. */
+	struct helper *spiller, *merger;
+	unsigned char *spilled; /* the run being written */
+	size_t spilled_count, spilled_room;
+	struct sort_batch batches[2];
+	size_t batch_max, batch_at; /* entries of a batch; index of the next entry */
+	unsigned batch_read;        /* index of the batch being read */
 };
 
 struct external_sort *external_sort_new(
@@ -83,16 +102,16 @@ static void add_sort_run(struct external_sort *sorter, struct sort_run run)
 }
 
 /* Events come nearly in order, and many runs are in order already. */
-static void sort_held_entries(struct external_sort *sorter)
+static void sort_entries(const struct external_sort *sorter, unsigned char *entries, size_t count)
 {
-	const unsigned char *last = sorter->held;
+	const unsigned char *last = entries;
 	size_t in_order = 1;
 
-	for (; in_order < sorter->held_count; in_order++, last += sorter->bytes)
+	for (; in_order < count; in_order++, last += sorter->bytes)
 		if (sorter->order(last, last + sorter->bytes) > 0)
 			break;
-	if (in_order < sorter->held_count)
-		qsort(sorter->held, sorter->held_count, sorter->bytes, sorter->order);
+	if (in_order < count)
+		qsort(entries, count, sorter->bytes, sorter->order);
 }
 
 static void write_packed(struct external_sort *sorter, size_t bytes)
@@ -126,26 +145,63 @@ static void write_chunk(struct external_sort *sorter, const unsigned char *from,
 	*ARRAY_ADD(sorter->chunk_bytes, sorter->chunk_room, sorter->chunk_count) = (uint32_t)bytes;
 }
 
-static void spill_held_entries(struct external_sort *sorter)
+static void write_run(struct external_sort *sorter, unsigned char *entries, size_t count)
 {
-	struct sort_run run = { .begin = sorter->written,
-		.entries_total = sorter->held_count,
-		.first_chunk = sorter->chunk_count };
+	struct sort_run run = {
+		.begin = sorter->written, .entries_total = count, .first_chunk = sorter->chunk_count
+	};
 
 	if (!sorter->file && !(sorter->file = tmpfile()))
 		fatal(STATUS_UNREADABLE,
 			"no temporary file to sort %s in; set TMPDIR to a directory with free "
 			"space:",
 			sorter->what);
-	sort_held_entries(sorter);
-	for (size_t at = 0; at < sorter->held_count; at += sorter->chunk_entries)
-		write_chunk(sorter, sorter->held + at * sorter->bytes,
-			sorter->held_count - at < sorter->chunk_entries ? sorter->held_count - at
-									: sorter->chunk_entries);
+	sort_entries(sorter, entries, count);
+	for (size_t at = 0; at < count; at += sorter->chunk_entries)
+		write_chunk(sorter, entries + at * sorter->bytes,
+			count - at < sorter->chunk_entries ? count - at : sorter->chunk_entries);
 	run.first = xcalloc(sorter->bytes);
-	memcpy(run.first, sorter->held, sorter->bytes);
+	memcpy(run.first, entries, sorter->bytes);
 	add_sort_run(sorter, run);
+}
+
+static void write_spilled(void *context)
+{
+	struct external_sort *sorter = context;
+
+	write_run(sorter, sorter->spilled, sorter->spilled_count);
+}
+
+/* Writes the entries collected as a run, and begins the next one. */
+static void spill_held_entries(struct external_sort *sorter)
+{
+	unsigned char *free_entries = sorter->spilled;
+	const size_t free_room = sorter->spilled_room;
+
+	if (!sorter->spiller)
+		sorter->spiller = helper_new(write_spilled, sorter);
+	if (sorter->spiller) {
+		helper_wait(sorter->spiller);
+		sorter->spilled = sorter->held;
+		sorter->spilled_room = sorter->held_room;
+		sorter->spilled_count = sorter->held_count;
+		helper_start(sorter->spiller);
+		sorter->held = free_entries;
+		sorter->held_room = free_room;
+	} else {
+		write_run(sorter, sorter->held, sorter->held_count);
+	}
 	sorter->held_count = 0;
+}
+
+/* Waits until all runs are written. */
+static void end_spilling(struct external_sort *sorter)
+{
+	helper_free(sorter->spiller);
+	free(sorter->spilled);
+	sorter->spiller = NULL;
+	sorter->spilled = NULL;
+	sorter->spilled_count = sorter->spilled_room = 0;
 }
 
 void *external_sort_add(struct external_sort *sorter)
@@ -241,9 +297,10 @@ static void refill_run(struct external_sort *sorter, struct sort_run *run)
 /* Ends the collection. The entries in memory become the last run and stay in memory. */
 static void finish_adding(struct external_sort *sorter)
 {
+	end_spilling(sorter);
 	if (!sorter->held_count)
 		return;
-	sort_held_entries(sorter);
+	sort_entries(sorter, sorter->held, sorter->held_count);
 	add_sort_run(sorter, (struct sort_run){ .begin = -1,
 				     .entries_total = sorter->held_count,
 				     .entries = sorter->held });
@@ -251,9 +308,83 @@ static void finish_adding(struct external_sort *sorter)
 	sorter->held_count = sorter->held_room = 0;
 }
 
-void external_sort_rewind(struct external_sort *sorter)
+/* Frees what a run that was read to its end has in memory, but not the run that never was in the
+ * file. */
+static void end_run(struct external_sort *sorter)
 {
-	finish_adding(sorter);
+	struct sort_run *run = sorter->heap[0];
+
+	if (run->begin >= 0) {
+		free(run->entries);
+		run->entries = NULL;
+	}
+	sorter->heap[0] = sorter->heap[--sorter->heap_count];
+}
+
+/* Advances the merge by an entry. */
+static void merge_next(struct external_sort *sorter)
+{
+	struct sort_run *run = sorter->heap[0];
+
+	if (!run->entries)
+		refill_run(sorter, run);
+	if (++run->at == run->count && run->begin >= 0 && run->left)
+		refill_run(sorter, run);
+	if (run->at >= run->count)
+		end_run(sorter);
+	sift_run_down(sorter, 0);
+}
+
+/* Fills the batch that is not read. */
+static void merge_batch(void *context)
+{
+	struct external_sort *sorter = context;
+	struct sort_batch *batch = &sorter->batches[!sorter->batch_read];
+
+	for (batch->count = 0; batch->count < sorter->batch_max && sorter->heap_count;
+		batch->count++) {
+		memcpy(batch->entries + batch->count * sorter->bytes,
+			run_next_entry(sorter, sorter->heap[0]), sorter->bytes);
+		merge_next(sorter);
+	}
+}
+
+static void end_merging(struct external_sort *sorter)
+{
+	helper_free(sorter->merger);
+	sorter->merger = NULL;
+	for (unsigned i = 0; i < 2; i++) {
+		free(sorter->batches[i].entries);
+		sorter->batches[i].entries = NULL;
+	}
+}
+
+/* Begins to read the batch that was merged, and to merge the next one. After the last batch, the
+ * thread ends. */
+static void take_batch(struct external_sort *sorter)
+{
+	helper_wait(sorter->merger);
+	sorter->batch_read = !sorter->batch_read;
+	sorter->batch_at = 0;
+	if (sorter->batches[sorter->batch_read].count)
+		helper_start(sorter->merger);
+	else
+		end_merging(sorter);
+}
+
+static void begin_merging(struct external_sort *sorter)
+{
+	if (!sorter->file || !(sorter->merger = helper_new(merge_batch, sorter)))
+		return;
+	sorter->batch_max = BATCH_BYTES / sorter->bytes + 1;
+	for (unsigned i = 0; i < 2; i++)
+		sorter->batches[i].entries = xcalloc(sorter->batch_max * sorter->bytes);
+	helper_start(sorter->merger);
+	take_batch(sorter);
+}
+
+static void rewind_runs(struct external_sort *sorter)
+{
 	sorter->heap_count = 0;
 	for (size_t i = 0; i < sorter->run_total; i++) {
 		struct sort_run *run = &sorter->runs[i];
@@ -274,45 +405,45 @@ void external_sort_rewind(struct external_sort *sorter)
 		sift_run_down(sorter, i);
 }
 
+static void begin_reading(struct external_sort *sorter, bool is_last_time)
+{
+	end_merging(sorter);
+	finish_adding(sorter);
+	rewind_runs(sorter);
+	sorter->is_last_time = is_last_time;
+	begin_merging(sorter);
+}
+
+void external_sort_rewind(struct external_sort *sorter)
+{
+	begin_reading(sorter, false);
+}
+
 void external_sort_rewind_last(struct external_sort *sorter)
 {
-	external_sort_rewind(sorter);
-	sorter->is_last_time = true;
+	begin_reading(sorter, true);
 }
 
 const void *external_sort_peek(const struct external_sort *sorter)
 {
+	if (sorter->merger)
+		return sorter->batches[sorter->batch_read].entries +
+		       sorter->batch_at * sorter->bytes;
 	return sorter->heap_count ? run_next_entry(sorter, sorter->heap[0]) : NULL;
-}
-
-/* Frees what a run that was read to its end has in memory, but not the run that never was in the
- * file. */
-static void end_run(struct external_sort *sorter)
-{
-	struct sort_run *run = sorter->heap[0];
-
-	if (run->begin >= 0) {
-		free(run->entries);
-		run->entries = NULL;
-	}
-	sorter->heap[0] = sorter->heap[--sorter->heap_count];
 }
 
 void external_sort_next(struct external_sort *sorter)
 {
-	struct sort_run *run = sorter->heap[0];
-
-	if (!run->entries)
-		refill_run(sorter, run);
-	if (++run->at == run->count && run->begin >= 0 && run->left)
-		refill_run(sorter, run);
-	if (run->at >= run->count)
-		end_run(sorter);
-	sift_run_down(sorter, 0);
+	if (!sorter->merger)
+		merge_next(sorter);
+	else if (++sorter->batch_at == sorter->batches[sorter->batch_read].count)
+		take_batch(sorter);
 }
 
 void external_sort_clear(struct external_sort *sorter)
 {
+	end_merging(sorter);
+	end_spilling(sorter);
 	for (size_t i = 0; i < sorter->run_total; i++) {
 		free(sorter->runs[i].entries);
 		free(sorter->runs[i].first);

@@ -5,10 +5,8 @@
 #include "report/base/ordered_work.h"
 
 #include "report/base/alloc.h"
+#include "report/base/threads.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -51,29 +49,17 @@ static void *run_jobs(void *argument)
 	return NULL;
 }
 
-static unsigned count_cores(void)
-{
-	cpu_set_t cores;
-
-	return sched_getaffinity(0, sizeof cores, &cores) ? 1 : (unsigned)CPU_COUNT(&cores);
-}
-
-/* Signals are handled by the thread of the caller. */
 static void start_threads(struct ordered_work *work)
 {
-	unsigned wanted = count_cores();
-	sigset_t all, before;
+	unsigned wanted = threads_limit();
 
 	if (wanted == 1)
 		return;
 	if (wanted > ORDERED_WORK_THREADS_MAX)
 		wanted = ORDERED_WORK_THREADS_MAX;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (work->thread_count < wanted &&
-		!pthread_create(&work->threads[work->thread_count], NULL, run_jobs, work))
+		thread_start(&work->threads[work->thread_count], run_jobs, work))
 		work->thread_count++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 struct ordered_work *ordered_work_new(const struct ordered_work_kind *kind, void *context)

@@ -305,6 +305,8 @@ static const struct option_entry {
 	{ 0, "no-cache", NULL, FLAG(no_cache),
 		"neither use nor write ~/.cache/pperf, which makes later commands on the same "
 		"trace faster; also PPERF_CACHE=0" },
+	{ 'j', "jobs", "N", NUMBER(jobs),
+		"use at most N cores (default: all); 1: one thread. The output is the same" },
 	{ 0, "redact", NULL, FLAG(redact),
 		"leave out the program's arguments, folders and host, to share the report" },
 	{ 0, "strict", NULL, FLAG(strict), "exit with 2 if data are missing or inconsistent" },

@@ -13,6 +13,7 @@
 #include "report/text/pager.h"
 #include "report/print/print.h"
 #include "report/base/progress.h"
+#include "report/base/threads.h"
 #include "report/cache/cache.h"
 #include "report/run/warnings.h"
 #include "report/table/kept_rows.h"
@@ -154,6 +155,7 @@ int main(int argc, char **argv)
 	pager_allow(!options.no_pager);
 	progress_allow(!options.no_progress);
 	cache_allow(!options.no_cache);
+	threads_set_limit(options.jobs);
 	if (options.help || options.version || options.legend)
 		return help_show(&options);
 	if (options.redact)

@@ -229,8 +229,8 @@ bool join_is_full(const struct correlation_join *join)
 	       join->evicted != NONE;
 }
 
-/* Launches are evicted in the order of their queue. The caller then uses the instance of each, which
- * is no longer in the caches. */
+/* Launches are evicted in the order of their queue. The caller then uses the instance of each,
+ * which is no longer in the caches. */
 static void prefetch_next_evicted(const struct correlation_join *join, uint32_t index)
 {
 	uint32_t next = join->entries[index].newer;

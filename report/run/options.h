@@ -90,6 +90,7 @@ struct options {
 	const char *stretches;   /* part: file with stretches of one trace; NULL: not given */
 	bool no_findings;        /* part: without the findings of diagnose */
 	bool share;              /* part: one of several processes shares the traces */
+	uint32_t jobs;           /* cores that may be used; 0: all */
 	uint32_t tasks;          /* part: number of these processes; 0: not given */
 	/* memory: moments, words separated by commas (memory_moments_add_list). NULL: not given. */
 	const char *at;

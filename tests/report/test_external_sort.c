@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT
- * test_external_sort.c: entries come in order, in memory and from the file, as often as wanted.
+ * test_external_sort.c: entries come in order, in memory and from the file, as often as wanted,
+ * with one thread and with several.
  */
 #include "report/base/external_sort.h"
 
 #include "report/base/compare.h"
+#include "report/base/error.h"
+#include "report/base/threads.h"
 
 #include <check.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define HELD 1000u
 
@@ -51,6 +56,7 @@ START_TEST(entries_come_in_order)
 	const uint64_t counts[] = { 0, 1, HELD - 1, HELD, HELD + 1, 20 * HELD, 50 * HELD + 7 },
 		       steps[] = { 1, 7919 };
 
+	threads_set_limit((unsigned)_i);
 	for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
 		const uint64_t count = counts[i / 2];
 		struct external_sort *sorter = external_sort_new(
@@ -76,6 +82,7 @@ START_TEST(reading_may_stop_anywhere)
 	struct external_sort *sorter = external_sort_new(
 		sizeof(struct entry), HELD, compare_entries, "numbers");
 
+	threads_set_limit((unsigned)_i);
 	add_numbers(sorter, 10 * HELD, 7919);
 	external_sort_rewind(sorter);
 	for (unsigned i = 0; i < 7 * HELD; i++)
@@ -91,12 +98,49 @@ START_TEST(a_cleared_sorter_is_used_again)
 	struct external_sort *sorter = external_sort_new(
 		sizeof(struct entry), HELD, compare_entries, "numbers");
 
+	threads_set_limit((unsigned)_i);
 	add_numbers(sorter, 5 * HELD, 1);
 	external_sort_clear(sorter);
 	add_numbers(sorter, 3 * HELD, 7919);
 	external_sort_rewind(sorter);
 	expect_numbers(sorter, 3 * HELD);
 	external_sort_free(sorter);
+}
+END_TEST
+
+/* More sorters than threads: some merge in the thread of the caller. */
+START_TEST(several_are_read_at_once)
+{
+	struct external_sort *sorters[6];
+
+	threads_set_limit((unsigned)_i);
+	for (size_t i = 0; i < 6; i++) {
+		sorters[i] = external_sort_new(
+			sizeof(struct entry), HELD, compare_entries, "numbers");
+		add_numbers(sorters[i], 9 * HELD, 7919);
+		external_sort_rewind(sorters[i]);
+	}
+	for (uint64_t number = 0; number < 9 * HELD; number++)
+		for (size_t i = 0; i < 6; i++, external_sort_next(sorters[i - 1]))
+			ck_assert_uint_eq(
+				((const struct entry *)external_sort_peek(sorters[i]))->number,
+				number);
+	for (size_t i = 0; i < 6; i++)
+		external_sort_free(sorters[i]);
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_written_ends_the_program)
+{
+	const struct rlimit small = { 1 << 16, 1 << 16 };
+	struct external_sort *sorter = external_sort_new(
+		sizeof(struct entry), HELD, compare_entries, "numbers");
+
+	threads_set_limit((unsigned)_i);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &small);
+	add_numbers(sorter, 200 * HELD, 7919);
+	external_sort_rewind(sorter);
 }
 END_TEST
 
@@ -108,9 +152,12 @@ int main(void)
 	int failed;
 
 	tcase_set_timeout(tests, 60);
-	tcase_add_test(tests, entries_come_in_order);
-	tcase_add_test(tests, reading_may_stop_anywhere);
-	tcase_add_test(tests, a_cleared_sorter_is_used_again);
+	tcase_add_loop_test(tests, entries_come_in_order, 1, 4);
+	tcase_add_loop_test(tests, reading_may_stop_anywhere, 1, 4);
+	tcase_add_loop_test(tests, a_cleared_sorter_is_used_again, 1, 4);
+	tcase_add_loop_test(tests, several_are_read_at_once, 1, 4);
+	tcase_add_loop_exit_test(
+		tests, a_file_that_cannot_be_written_ends_the_program, STATUS_UNREADABLE, 1, 4);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
