@@ -4,7 +4,7 @@
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
-from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow, traced
 from part_tools import ENGINES, job, manifests, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
@@ -76,6 +76,26 @@ def steps_of_any_trace_are_those_of_the_view(folder):
             assert [[r[k] for k in keys] for r in rows] == [[r[k] for k in keys] for r in want], path
             checked += bool(rows)
     assert checked >= 4, checked
+
+
+def peak_kib(*command):
+    pid = os.posix_spawn(str(REPORT), [str(REPORT), *map(str, command)], environment(), file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    _, status, use = os.wait4(pid, 0)
+    assert status == 0, command
+    return use.ru_maxrss
+
+
+@case
+def a_step_takes_little_memory(folder):
+    """The rows of the view steps, all at a time, took 4 KB a step."""
+    if SANITIZED:
+        raise Skip("the sanitizer's memory is in the way")
+    peaks = []
+    for steps in 1000, 41000:
+        traced(folder, "ranges", 1, 5 * steps, 5)
+        peaks.append(peak_kib("part", folder / "trace.bin", "-o", folder / str(steps), "--no-findings", "--step-marker", "transformer.layer.0.attention_0"))
+        assert len(table(folder / str(steps), "steps")) == steps
+    assert peaks[1] - peaks[0] < 40000, peaks
 
 
 @case
