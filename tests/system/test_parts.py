@@ -5,7 +5,7 @@ of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` 
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
 from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow, traced
-from part_tools import ENGINES, job, manifests, part, pperf, replaced, rewritten, table
+from part_tools import ENGINES, Cluster, job, manifests, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 RANKS = 64
@@ -441,37 +441,6 @@ def hostile_parts_are_refused_in_a_sentence(folder):
 
 # ---- Dask ----
 
-class Cluster:
-    """A Dask scheduler and workers, as processes on the loopback interface."""
-
-    def __init__(self, folder, workers=2):
-        if not ENGINES.exists():
-            raise Skip("make scale-peers is needed")
-        self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
-        for _ in range(workers):
-            self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
-                       "--local-directory", str(folder))
-        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
-        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
-
-    def start(self, kind, *options):
-        env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5", DASK_TEMPORARY_DIRECTORY=str(self.folder))
-        log = open(self.folder / ("%s%d.log" % (kind, len(self.processes))), "wb")
-        self.processes.append(subprocess.Popen([str(ENGINES.parent / "dask"), kind, *options], env=env, stdout=log, stderr=log, cwd=self.folder))
-        deadline = time.monotonic() + 90
-        while kind == "scheduler" and not self.file.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait()
-
-
 def contents(parts):
     """The tables of all tasks, without the manifests, which have times."""
     return {str(path.relative_to(parts)): path.read_bytes() for path in parts.rglob("*.csv.gz")}
@@ -548,6 +517,25 @@ def pieces_on_any_number_of_workers_have_the_same_bytes(folder):
         with Cluster(folder / str(workers), workers) as cluster:
             text, pieces, brought = answer(cluster.file, 100)
             assert text == whole and pieces > 40 and brought <= 4 * 40, (pieces, brought)
+
+
+@case
+def little_memory_has_the_same_answer(folder):
+    """The tables of 200,000 collectives, in one task or in nine, in their order or in none."""
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    for name, tasks in ("one", 1), ("many", 9):
+        subprocess.run([str(ENGINES), str(ROOT / "tests" / "support" / "synthetic_parts.py"), str(folder / name), "400", "500", str(tasks)], check=True)
+    want = pperf("ranks", folder / "one", "-f", "json")
+    path = next((folder / "one" / "collectives").glob("*.parquet"))
+    code = "import duckdb, sys; duckdb.sql(\"copy (select * from '%s' order by hash(seq, rank)) to '%s.new' (format parquet)\" % (sys.argv[1], sys.argv[1]))"
+    subprocess.run([str(ENGINES), "-c", code, str(path)], check=True)
+    os.replace(str(path) + ".new", path)
+    answers = [pperf("ranks", folder / name, "-f", "json", *options) for name, options in
+               (("one", ()), ("many", ()), ("many", ("--memory", "40MB")))]
+    assert all(answer == want for answer in answers)
+    found = json.loads(want)
+    assert found["matched"] == 500 and len(found["rows"]) == 400 and [one["rank"] for one in found["stragglers"]] == [3], found["stragglers"]
 
 
 @case
