@@ -65,8 +65,8 @@ def ranks(options, out):
     if not 1 <= options.quorum <= 100:
         raise PartsError("--quorum needs a percentage from 1 to 100, not %d" % options.quorum)
     executor = OnDask(options.dask) if options.dask else Here()
-    tables = ("processes", "communicators", "sites", "requests", "ends") + (() if options.dask else ("collectives",))
-    with Parts(options.parts, tables, options.memory) as parts:
+    tables = "processes", "communicators", "sites", "requests", "ends"
+    with Parts(options.parts, tables, options.memory, holds=not options.dask) as parts:
         result = Ranks(parts, options.quorum, options.run, executor)
         blame(result)
         document = as_json(result, options.rank)

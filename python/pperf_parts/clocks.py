@@ -7,7 +7,7 @@ from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock
 from pperf_parts.collectives import LOST, TOGETHER
 from pperf_parts.communicators import compare_names, sampled
 
-FITS_AT_A_TIME = 16
+FITS_AT_A_TIME, READINGS_AT_A_TIME = 128, 1 << 20
 
 
 def fit_rank(slices, hub):
@@ -69,7 +69,8 @@ class Clocks:
         inside = [m.rank for m in group.members if self.island[m.rank] == island]
         hub = next((rank for rank in inside if self.is_whole[rank]), inside[0] if inside else None)
         outside = [m.rank for m in group.members if self.island[m.rank] is None]
-        fits = self.executor.map(fit_rank, (self.common_ends(hub, rank) for rank in outside), ("end", "kind"), FITS_AT_A_TIME)
+        at_a_time = min(FITS_AT_A_TIME, READINGS_AT_A_TIME // (group.end - group.begin) + 1)
+        fits = self.executor.map(fit_rank, (self.common_ends(hub, rank) for rank in outside), ("end", "kind"), at_a_time)
         for rank, fit in zip(outside, fits):
             if fit.pairs:
                 self.fit[rank], self.with_[rank] = fit, hub

@@ -15,19 +15,53 @@ COLUMNS = {"start": "start_ns", "end": "end_ns", "kind": "kind::utinyint", "expo
            "bus_bytes": "bus_bytes", "asked": "coalesce(requested_ns, %d)" % UNKNOWN}
 
 
-class Held:
-    """The collectives of some traces, sorted by trace, communicator and order in it."""
+SELECTED = "trace, comm, seq, " + ", ".join('%s as "%s"' % (column, name) for name, column in COLUMNS.items())
 
-    def __init__(self, parts):
-        columns = ", ".join('%s as "%s"' % (column, name) for name, column in COLUMNS.items())
-        arrays = parts.arrays("select trace, comm, %s from collectives order by trace, comm, seq" % columns)
-        self.arrays = {name: np.ma.getdata(arrays[name]) for name in COLUMNS}
-        trace, comm = (np.ma.getdata(arrays[name]) for name in ("trace", "comm"))
-        if len(self.arrays["kind"]) and self.arrays["kind"].max() >= len(NAMES):
+
+def no_collectives():
+    return {name: np.zeros(0, np.uint8 if name == "kind" else np.int64) for name in COLUMNS}
+
+
+def firsts_of(arrays):
+    """Where another communicator begins."""
+    trace, comm = arrays["trace"], arrays["comm"]
+    return [0, *(np.flatnonzero((trace[1:] != trace[:-1]) | (comm[1:] != comm[:-1])) + 1).tolist()] if len(trace) else []
+
+
+def in_order(arrays):
+    """The rows of some traces, sorted by trace, communicator and order in it: as they are, if they are."""
+    firsts, falls = firsts_of(arrays), np.flatnonzero(arrays["seq"][1:] <= arrays["seq"][:-1]) + 1
+    keys = set(zip(arrays["trace"][firsts].tolist(), arrays["comm"][firsts].tolist()))
+    if len(keys) == len(firsts) and np.isin(falls, firsts).all():
+        return arrays
+    order = np.lexsort((arrays["seq"], arrays["comm"], arrays["trace"]))
+    return {name: array[order] for name, array in arrays.items()}
+
+
+class Held:
+    """The collectives of some traces, sorted by communicator and order in it."""
+
+    def __init__(self, pieces):
+        """`pieces`: arrays of the columns SELECTED, each of whole traces."""
+        self.ranges, columns, at = {}, {name: [] for name in COLUMNS}, 0
+        for piece in pieces:
+            piece = in_order(piece)
+            self.add_ranges(piece, at)
+            at += len(piece["trace"])
+            for name, arrays in columns.items():
+                arrays.append(piece[name])
+        none = no_collectives()
+        self.arrays = {name: np.concatenate(columns.pop(name) or [none[name]]) for name in COLUMNS}
+        if at and self.arrays["kind"].max() >= len(NAMES):
             raise PartsError("table collectives has the kind %d, which this pperf does not know" % self.arrays["kind"].max())
-        edges = np.flatnonzero((trace[1:] != trace[:-1]) | (comm[1:] != comm[:-1])) + 1
-        firsts = [0, *edges.tolist()] if len(trace) else []
-        self.ranges = {(int(trace[first]), int(comm[first])): (first, end) for first, end in zip(firsts, [*firsts[1:], len(trace)])}
+
+    def add_ranges(self, piece, at):
+        firsts = firsts_of(piece)
+        for first, end in zip(firsts, [*firsts[1:], len(piece["trace"])]):
+            key = int(piece["trace"][first]), int(piece["comm"][first])
+            if key in self.ranges:
+                raise PartsError("table collectives has trace %d in two tasks" % key[0])
+            self.ranges[key] = at + first, at + end
 
     def slice(self, key, low, high, names):
         first = self.ranges[key][0]
@@ -51,10 +85,6 @@ class Summary:
 def summaries(held):
     """{(trace, communicator): its summary}"""
     return {key: Summary(held.slice(key, 0, end - first, ("kind", "start", "end"))) for key, (first, end) in held.ranges.items()}
-
-
-def no_collectives():
-    return {name: np.zeros(0, np.uint8 if name == "kind" else np.int64) for name in COLUMNS}
 
 
 class Communicator:

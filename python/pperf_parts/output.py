@@ -49,8 +49,7 @@ def put_table(rows, keys, out, top=None):
 
 
 def put_json(document, out):
-    json.dump(document, out, ensure_ascii=False, separators=(",", ":"))
-    out.write("\n")
+    out.write(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
 def put_csv(rows, out):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads folders of parts into DuckDB. Parts may be hostile: a manifest says which rows each file
 has, and a file with others is refused."""
-import glob, json, os, re, tempfile
+import contextlib, glob, json, os, re, tempfile
 from pperf_parts import PartsError
 
 SCHEMA = "pperf.part/1"
@@ -198,11 +198,27 @@ def reader_of(path, manifest, table):
             "compression = 'gzip', new_line = '\\n', max_line_size = 16777216) limit %d" % (quoted(path), columns, rows + 1))
 
 
+@contextlib.contextmanager
+def reading(path, table):
+    """Says which file the engine cannot read."""
+    try:
+        yield
+    except engine().Error as error:
+        raise PartsError("%s: cannot be read as table %s of %s: %s" % (path, table, SCHEMA, " ".join(str(error).split("\n")[:2])[:300]))
+
+
+def check_rows(path, table, manifest, count):
+    rows = manifest["tables"][table]["rows"]
+    if count != rows:
+        raise PartsError("%s: has %s rows than the %d of its manifest" % (path, "fewer" if count < rows else "more", rows))
+
+
 class Parts:
     """A connection to DuckDB with the tables of the parts."""
 
-    def __init__(self, folders, tables=TABLES, memory="2GB", threads=None, tasks=None):
-        """`tasks`: what chosen_tasks gave for the folders, if that was done."""
+    def __init__(self, folders, tables=TABLES, memory="2GB", threads=None, tasks=None, holds=False):
+        """`tasks`: what chosen_tasks gave for the folders, if that was done. `holds`: the collectives are
+        read into arrays (self.held), which take a third of what a table takes."""
         self.manifests = manifests_of([folders] if isinstance(folders, (str, os.PathLike)) else folders) if tasks is None else []
         self.temporary = tempfile.TemporaryDirectory(prefix="pperf-parts-")
         config = {"memory_limit": memory, "temp_directory": self.temporary.name, "max_temp_directory_size": "100GB",
@@ -213,6 +229,7 @@ class Parts:
         self.tasks = list(chosen_tasks(self.manifests)) if tasks is None else tasks
         for table in tables:
             self.load(table)
+        self.held = self.hold() if holds else None
         self.db.execute("set enable_external_access = false")
         self.db.execute("set lock_configuration = true")
 
@@ -230,18 +247,38 @@ class Parts:
         names = ", ".join('"%s"' % name for name, _ in columns_of(table))
         self.db.execute("create table %s (%s)" % (table, ", ".join('"%s" %s' % column for column in columns_of(table))))
         for manifest, traces in self.tasks:
-            path = file_of(manifest, table)
-            only = "" if traces is None else " where trace in (%s)" % ", ".join(map(str, traces))
-            try:
-                self.db.execute("create or replace temp table incoming as " + reader_of(path, manifest, table))
-                count = self.db.execute("select count(*) from incoming").fetchone()[0]
-                if count != manifest["tables"][table]["rows"]:
-                    raise PartsError("%s: has %s rows than the %d of its manifest" % (
-                        path, "fewer" if count < manifest["tables"][table]["rows"] else "more", manifest["tables"][table]["rows"]))
-                self.db.execute("insert into %s select %s from incoming%s" % (table, names, only))
-            except engine().Error as error:
-                raise PartsError("%s: cannot be read as table %s of %s: %s" % (path, table, SCHEMA, " ".join(str(error).split("\n")[:2])[:300]))
+            path, only = file_of(manifest, table), "" if traces is None else " where trace in (%s)" % ", ".join(map(str, traces))
+            if not manifest["tables"][table]["rows"]:
+                continue
+            with reading(path, table):
+                source = reader_of(path, manifest, table)
+                if only:
+                    self.db.execute("create or replace temp table incoming as " + source)
+                    count = self.db.execute("select count(*) from incoming").fetchone()[0]
+                    self.db.execute("insert into %s select %s from incoming%s" % (table, names, only))
+                else:
+                    count = self.db.execute("insert into %s select %s from (%s)" % (table, names, source)).fetchone()[0]
+                check_rows(path, table, manifest, count)
         self.db.execute("drop table if exists incoming")
+
+    def hold(self):
+        """The collectives as arrays, read file by file."""
+        from pperf_parts.collectives import Held
+        return Held(self.held_pieces())
+
+    def held_pieces(self):
+        import numpy
+        from pperf_parts.collectives import SELECTED
+        for manifest, traces in self.tasks:
+            path = file_of(manifest, "collectives")
+            with reading(path, "collectives"):
+                arrays = self.db.execute("select %s from (%s)" % (SELECTED, reader_of(path, manifest, "collectives"))).fetchnumpy()
+                arrays = {name: numpy.ma.getdata(array) for name, array in arrays.items()}
+                check_rows(path, "collectives", manifest, len(arrays["trace"]))
+            if traces is not None:
+                used = numpy.isin(arrays["trace"], traces)
+                arrays = {name: array[used] for name, array in arrays.items()}
+            yield arrays
 
     def rows(self, sql, *parameters):
         """Rows of a query as dictionaries."""

@@ -4,6 +4,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/ordered_work.h"
+#include "report/base/write_whole.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -72,14 +73,8 @@ static void compress_piece(void *job)
 
 static void write_bytes(struct gzip_writer *writer, const unsigned char *bytes, size_t count)
 {
-	for (size_t done = 0; done < count && !writer->error;) {
-		const ssize_t wrote = write(writer->fd, bytes + done, count - done);
-
-		if (wrote >= 0)
-			done += (size_t)wrote;
-		else if (errno != EINTR)
-			writer->error = errno;
-	}
+	if (!writer->error && !write_whole(writer->fd, bytes, count))
+		writer->error = errno;
 }
 
 static void write_piece(void *context, void *job)

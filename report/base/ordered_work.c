@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * The jobs are a ring. Jobs are numbered in the order in which they were started; job n is in the
- * place n % JOBS.
+ * place n % most. The first two are in the same places before and after threads are started.
  */
 #include "report/base/ordered_work.h"
 
@@ -10,14 +10,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* One for each thread to run and one to run next. */
-enum { JOBS = 2 * ORDERED_WORK_THREADS_MAX };
+/* Beside those that the threads run: one to run next, and one to be filled. */
+enum { WAITING = 2, JOBS = ORDERED_WORK_THREADS_MAX + WAITING };
 
 struct ordered_work {
 	const struct ordered_work_kind *kind;
 	void *context;
 	void *jobs[JOBS];
 	bool has_run[JOBS];
+	size_t most;                   /* jobs at a time */
 	size_t oldest, taken, started; /* numbers: not handed back; not taken; not started */
 	pthread_t threads[ORDERED_WORK_THREADS_MAX];
 	unsigned thread_count;
@@ -38,7 +39,7 @@ static void *run_jobs(void *argument)
 			pthread_cond_wait(&work->has_job, &work->lock);
 		if (work->taken == work->started)
 			break;
-		job = work->taken++ % JOBS;
+		job = work->taken++ % work->most;
 		pthread_mutex_unlock(&work->lock);
 		work->kind->run(work->jobs[job]);
 		pthread_mutex_lock(&work->lock);
@@ -60,6 +61,8 @@ static void start_threads(struct ordered_work *work)
 	while (work->thread_count < wanted &&
 		thread_start(&work->threads[work->thread_count], run_jobs, work))
 		work->thread_count++;
+	if (work->thread_count)
+		work->most = work->thread_count + WAITING;
 }
 
 struct ordered_work *ordered_work_new(const struct ordered_work_kind *kind, void *context)
@@ -68,6 +71,7 @@ struct ordered_work *ordered_work_new(const struct ordered_work_kind *kind, void
 
 	work->kind = kind;
 	work->context = context;
+	work->most = 1 + WAITING;
 	pthread_mutex_init(&work->lock, NULL);
 	pthread_cond_init(&work->has_job, NULL);
 	pthread_cond_init(&work->has_result, NULL);
@@ -76,7 +80,7 @@ struct ordered_work *ordered_work_new(const struct ordered_work_kind *kind, void
 
 static void hand_back_oldest(struct ordered_work *work)
 {
-	const size_t job = work->oldest++ % JOBS;
+	const size_t job = work->oldest++ % work->most;
 
 	pthread_mutex_lock(&work->lock);
 	while (!work->has_run[job])
@@ -88,9 +92,9 @@ static void hand_back_oldest(struct ordered_work *work)
 
 void *ordered_work_next(struct ordered_work *work)
 {
-	void **job = &work->jobs[work->started % JOBS];
+	void **job = &work->jobs[work->started % work->most];
 
-	if (work->started - work->oldest == JOBS)
+	if (work->started - work->oldest == work->most)
 		hand_back_oldest(work);
 	if (!*job)
 		*job = xcalloc(work->kind->job_bytes);
@@ -103,8 +107,8 @@ void ordered_work_start(struct ordered_work *work)
 	if (work->started == 1)
 		start_threads(work);
 	if (!work->thread_count) {
-		work->kind->run(work->jobs[work->started % JOBS]);
-		work->has_run[work->started % JOBS] = true;
+		work->kind->run(work->jobs[work->started % work->most]);
+		work->has_run[work->started % work->most] = true;
 		work->taken++;
 		work->started++;
 		hand_back_oldest(work);

@@ -3,6 +3,7 @@
 #include "report/cache/cache_folder.h"
 #include "report/base/alloc.h"
 #include "report/base/hash_index.h"
+#include "report/base/write_whole.h"
 #include "report/trace/trace_header.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -329,23 +330,6 @@ int cache_open(
 	return fd;
 }
 
-static bool write_all(int fd, const void *bytes, size_t count)
-{
-	const char *at = bytes;
-
-	while (count) {
-		const ssize_t wrote = write(fd, at, count);
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return false;
-		at += wrote;
-		count -= (size_t)wrote;
-	}
-	return true;
-}
-
 /* Copies the contents and appends the footer. */
 static bool write_entry(int to, int from, struct cache_footer *footer)
 {
@@ -358,12 +342,12 @@ static bool write_entry(int to, int from, struct cache_footer *footer)
 								     : COPY_BYTES;
 
 		good = hash_add_part(&hash, from, at, count, buffer) &&
-		       write_all(to, buffer, count);
+		       write_whole(to, buffer, count);
 	}
 	free(buffer);
 	hash_end(&hash, footer->contents);
 	footer->footer = footer_hash(footer);
-	return good && write_all(to, footer, sizeof *footer);
+	return good && write_whole(to, footer, sizeof *footer);
 }
 
 /* Writes the entry to a temporary name and renames it. */

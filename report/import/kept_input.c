@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/kept_input.h"
 #include "report/base/alloc.h"
+#include "report/base/write_whole.h"
 #include "report/import/file_kind.h"
 #include "report/text/format_number.h"
 #include "report/trace/trace_header.h"
@@ -73,21 +74,6 @@ static ssize_t read_some(int from, char *into, size_t bytes)
 		got = read(from, into, bytes);
 	while (got < 0 && errno == EINTR);
 	return got;
-}
-
-static bool write_whole(int to, const char *bytes, size_t count)
-{
-	while (count) {
-		const ssize_t wrote = write(to, bytes, count);
-
-		if (wrote < 0 && errno == EINTR)
-			continue;
-		if (wrote <= 0)
-			return false;
-		bytes += wrote;
-		count -= (size_t)wrote;
-	}
-	return true;
 }
 
 /* Waits for the first byte of a pipe that was opened without waiting for a writer, and makes later

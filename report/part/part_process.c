@@ -3,9 +3,11 @@
 #include "report/analysis/ranks/collective_nodes.h"
 #include "report/base/alloc.h"
 #include "report/base/text_builder.h"
+#include "report/analysis/step_stats.h"
 #include "report/diagnose/diagnose.h"
 #include "report/part/part_paths.h"
 #include "report/print/print.h"
+#include "report/table/computed_row.h"
 #include "report/views/views.h"
 #include <stdlib.h>
 #include <string.h>
@@ -407,16 +409,14 @@ static void put_places(const struct part_process *part)
 	free(keys);
 }
 
-/* Writes the rows of a view that have one of the `kinds`. */
-static void put_view(const struct part_process *part, const char *view, enum part_table table,
-	const char *columns, const char *kinds)
+static void put_findings(const struct part_process *part)
 {
 	struct options options = *part->options;
 	struct process *process = &part->input->process;
 	struct processes one = { .all = process, .count = 1, .shown = 1, .categories = NULL };
 	struct rows rows = { .count = 0 };
 
-	options.view = view_find(view);
+	options.view = view_find("diagnose");
 	process->shown = true;
 	(*options.view->arrange)(&options, &one, &rows);
 	for (size_t i = 0; i < rows.count; i++) {
@@ -424,16 +424,34 @@ static void put_view(const struct part_process *part, const char *view, enum par
 		struct part_file *file;
 
 		if (kind.kind != CELL_TEXT ||
-			!memmem(kinds, strlen(kinds), kind.text.bytes, kind.text.length))
+			!memmem("finding note", 12, kind.text.bytes, kind.text.length))
 			continue;
-		file = begin_row(part, table);
-		put_cells(file, &rows, &rows.rows[i], columns);
+		file = begin_row(part, PART_FINDINGS);
+		put_cells(file, &rows, &rows.rows[i], PART_FINDING_COLUMNS);
 		part_row_end(file);
 	}
 	for (size_t i = 0; i < one.warning_count; i++)
 		free(one.warnings[i]);
 	free(one.warnings);
 	free(rows.rows);
+}
+
+/* Writes the steps one by one: a row of the view takes 4 KB. */
+static void put_steps(const struct part_process *part)
+{
+	struct process *process = &part->input->process;
+	const bool has_steps = process->steps && process->steps->count;
+	const size_t count = has_steps ? step_table_of(process)->count : 0;
+	const struct rows rows = { .count = 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		const struct row row = steps_row(part->options, process, i);
+		struct part_file *file = begin_row(part, PART_STEPS);
+
+		put_cells(file, &rows, &row, PART_STEP_COLUMNS);
+		part_row_end(file);
+		computed_rows_free(process);
+	}
 }
 
 void part_process_write(const struct part_process *part)
@@ -445,8 +463,9 @@ void part_process_write(const struct part_process *part)
 	put_collectives(part);
 	put_requests(part);
 	put_ends(part);
+	collectives_free(&part->input->collectives);
 	put_places(part);
-	put_view(part, "steps", PART_STEPS, PART_STEP_COLUMNS, "step");
+	put_steps(part);
 	if (!part->options->no_findings)
-		put_view(part, "diagnose", PART_FINDINGS, PART_FINDING_COLUMNS, "finding note");
+		put_findings(part);
 }

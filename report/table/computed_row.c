@@ -21,10 +21,8 @@ struct computed_rows {
 	size_t count, room;
 };
 
-static void computed_rows_free(void *data)
+static void empty_rows(struct computed_rows *computed_rows)
 {
-	struct computed_rows *computed_rows = data;
-
 	for (size_t i = 0; i < computed_rows->count; i++) {
 		for (size_t cell = 0; cell < computed_rows->computed_rows[i]->count; cell++)
 			free(computed_rows->computed_rows[i]->cells[cell].own);
@@ -32,18 +30,36 @@ static void computed_rows_free(void *data)
 		free(computed_rows->computed_rows[i]->name);
 		free(computed_rows->computed_rows[i]);
 	}
+	computed_rows->count = 0;
+}
+
+static void release_rows(void *data)
+{
+	struct computed_rows *computed_rows = data;
+
+	empty_rows(computed_rows);
 	free(computed_rows->computed_rows);
 	free(computed_rows);
 }
 
+/* The key under which the rows are attached. */
+static const char rows_key;
+
+void computed_rows_free(struct process *process)
+{
+	struct computed_rows *computed_rows = process_attached(process, &rows_key);
+
+	if (computed_rows)
+		empty_rows(computed_rows);
+}
+
 static void attach_to_process(struct process *process, struct computed_row *computed)
 {
-	static const char key;
-	struct computed_rows *computed_rows = process_attached(process, &key);
+	struct computed_rows *computed_rows = process_attached(process, &rows_key);
 
 	if (!computed_rows) {
 		computed_rows = xcalloc(sizeof *computed_rows);
-		process_attach(process, &key, computed_rows, computed_rows_free);
+		process_attach(process, &rows_key, computed_rows, release_rows);
 	}
 	array_grow_zeroed(&computed_rows->computed_rows, &computed_rows->room,
 		computed_rows->count + 1, sizeof(struct computed_row *));

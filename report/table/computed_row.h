@@ -44,6 +44,8 @@ struct computed_row {
 /* Makes a row for a node of process->profile's tree; 0: for no node. `kind`: its value in the
  * column of that name. */
 struct computed_row *computed_row_new(struct process *process, uint32_t node, const char *kind);
+/* Frees all computed rows of a process before it is freed. */
+void computed_rows_free(struct process *process);
 /* Sets the name; the bytes are copied and may be any. */
 void computed_row_set_name(struct computed_row *computed, const char *bytes, size_t length);
 void computed_row_format_name(struct computed_row *computed, const char *format, ...)

@@ -91,9 +91,8 @@ static void set_counter_columns(struct computed_row *computed, const struct step
 }
 
 /* `level`: of the program's counter; NULL for none. */
-static void add_step_row(const struct options *options, struct process *process,
-	const struct step_table *table, size_t index, const struct step_level *level,
-	struct rows *rows)
+static struct computed_row *step_row(const struct options *options, struct process *process,
+	const struct step_table *table, size_t index, const struct step_level *level)
 {
 	const struct step_stats *step = &table->steps[index];
 	const char *state = step_state(process, step),
@@ -123,7 +122,12 @@ static void add_step_row(const struct options *options, struct process *process,
 	set_counter_columns(computed, level);
 	if (process->simulated && table->has_gpu)
 		computed_row_set_string(computed, "provenance", "simulated");
-	rows_add(rows, &computed->row);
+	return computed;
+}
+
+struct row steps_row(const struct options *options, struct process *process, size_t index)
+{
+	return step_row(options, process, step_table_of(process), index, NULL)->row;
 }
 
 static struct computed_row *summary_row(
@@ -291,7 +295,9 @@ static void add_steps_rows(const struct options *options, struct processes *proc
 		if (!chosen[i])
 			rows->hidden_by_top++;
 		else if (has_room_for_row(options, rows))
-			add_step_row(options, process, table, i, levels ? &levels[i] : NULL, rows);
+			rows_add(rows,
+				&step_row(options, process, table, i, levels ? &levels[i] : NULL)
+					 ->row);
 		else
 			rows->beyond_max++;
 	if (options->sort)

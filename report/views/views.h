@@ -51,6 +51,10 @@ void arrange_distribution(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void draw_distribution(const struct report *report, const struct style *style);
 
+/* Returns the row of step `index` of the step table, which the process has. It belongs to the
+ * process. */
+struct row steps_row(const struct options *options, struct process *process, size_t index);
+
 /* Adds rows for the instance `root` and for its children that are stored. `tree`: of
  * their nodes. */
 void arrange_instance(const struct options *options, struct process *process, struct rows *rows,

@@ -18,6 +18,10 @@ bench-own: $(BENCH_OWN)
 bench-api: all $(BUILD)/tests/programs/user_metrics
 	@$(PYTHON) -B tests/bench/program_api.py $(BUILD)
 
+#: make bench-parts  what merging the parts of 10,000 ranks costs; after make scale-peers (a quiet machine, 3 minutes)
+bench-parts: all
+	@$(PYTHON) -B tests/bench/parts.py $(BUILD)
+
 #: make bench-ring   10^9 events in a ring of 256 MB: the size of the file, memory, time (a minute)
 bench-ring: all $(BUILD)/tests/programs/ranges
 	@$(PYTHON) -B tests/bench/ring.py $(BUILD)
@@ -63,4 +67,4 @@ $(BENCH_OWN): $(BUILD)/tests/bench/bench_%: tests/bench/bench_%.c $(addprefix $(
 	$(CC) $(BASE_CFLAGS) $(NVTX_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/tests/libfixtures.a $(BUILD)/tests/lib$$first.a \
 		$(BUILD)/tests/libreport.a $(BUILD)/tests/libpperf.a $(REPORT_LIBS) -ldl -lpthread
 
-.PHONY: bench bench-api bench-ring bench-run bench-own bench-peers bench-peers-build bench-readers
+.PHONY: bench bench-parts bench-api bench-ring bench-run bench-own bench-peers bench-peers-build bench-readers

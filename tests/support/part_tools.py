@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parts of synthetic jobs, and the Python that merges them, for tests. `make scale-peers` installs it."""
-import csv, gzip, io, json, subprocess
+import csv, gzip, io, json, os, pathlib, subprocess, time
 from harness import REPORT, ROOT, Skip, environment, run
 
 ENGINES = ROOT / "build" / "scale" / "bin" / "python"
@@ -53,3 +53,39 @@ def replaced(parts, name, content):
     path = next((parts / name).glob("*.csv.gz"))
     path.write_bytes(content)
     rewritten(parts, lambda m: m["tables"][name].update(bytes=len(content)))
+
+
+class Cluster:
+    """A Dask scheduler and workers, as processes on the loopback interface."""
+
+    def __init__(self, folder, workers=2):
+        if not ENGINES.exists():
+            raise Skip("make scale-peers is needed")
+        self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
+        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        for _ in range(workers):
+            self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
+                       "--local-directory", str(folder))
+        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
+        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
+
+    def start(self, kind, *options):
+        env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5", DASK_TEMPORARY_DIRECTORY=str(self.folder))
+        log = open(self.folder / ("%s%d.log" % (kind, len(self.processes))), "wb")
+        self.processes.append(subprocess.Popen([str(ENGINES.parent / "dask"), kind, *options], env=env, stdout=log, stderr=log, cwd=self.folder))
+        deadline = time.monotonic() + 90
+        while kind == "scheduler" and not self.file.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def cpu_seconds(self):
+        """What the scheduler and the workers have used so far, user and system time."""
+        fields = [pathlib.Path("/proc/%d/stat" % process.pid).read_text().rsplit(")", 1)[1].split() for process in self.processes]
+        return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for process in reversed(self.processes):
+            process.kill()
+            process.wait()

@@ -4,8 +4,8 @@
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
-from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow
-from part_tools import ENGINES, job, manifests, part, pperf, replaced, rewritten, table
+from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow, traced
+from part_tools import ENGINES, Cluster, job, manifests, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 RANKS = 64
@@ -76,6 +76,26 @@ def steps_of_any_trace_are_those_of_the_view(folder):
             assert [[r[k] for k in keys] for r in rows] == [[r[k] for k in keys] for r in want], path
             checked += bool(rows)
     assert checked >= 4, checked
+
+
+def peak_kib(*command):
+    pid = os.posix_spawn(str(REPORT), [str(REPORT), *map(str, command)], environment(), file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    _, status, use = os.wait4(pid, 0)
+    assert status == 0, command
+    return use.ru_maxrss
+
+
+@case
+def a_step_takes_little_memory(folder):
+    """The rows of the view steps, all at a time, took 4 KB a step."""
+    if SANITIZED:
+        raise Skip("the sanitizer's memory is in the way")
+    peaks = []
+    for steps in 1000, 41000:
+        traced(folder, "ranges", 1, 5 * steps, 5)
+        peaks.append(peak_kib("part", folder / "trace.bin", "-o", folder / str(steps), "--no-findings", "--step-marker", "transformer.layer.0.attention_0"))
+        assert len(table(folder / str(steps), "steps")) == steps
+    assert peaks[1] - peaks[0] < 40000, peaks
 
 
 @case
@@ -421,37 +441,6 @@ def hostile_parts_are_refused_in_a_sentence(folder):
 
 # ---- Dask ----
 
-class Cluster:
-    """A Dask scheduler and workers, as processes on the loopback interface."""
-
-    def __init__(self, folder, workers=2):
-        if not ENGINES.exists():
-            raise Skip("make scale-peers is needed")
-        self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
-        for _ in range(workers):
-            self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
-                       "--local-directory", str(folder))
-        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
-        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
-
-    def start(self, kind, *options):
-        env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5", DASK_TEMPORARY_DIRECTORY=str(self.folder))
-        log = open(self.folder / ("%s%d.log" % (kind, len(self.processes))), "wb")
-        self.processes.append(subprocess.Popen([str(ENGINES.parent / "dask"), kind, *options], env=env, stdout=log, stderr=log, cwd=self.folder))
-        deadline = time.monotonic() + 90
-        while kind == "scheduler" and not self.file.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        for process in reversed(self.processes):
-            process.kill()
-            process.wait()
-
-
 def contents(parts):
     """The tables of all tasks, without the manifests, which have times."""
     return {str(path.relative_to(parts)): path.read_bytes() for path in parts.rglob("*.csv.gz")}
@@ -528,6 +517,25 @@ def pieces_on_any_number_of_workers_have_the_same_bytes(folder):
         with Cluster(folder / str(workers), workers) as cluster:
             text, pieces, brought = answer(cluster.file, 100)
             assert text == whole and pieces > 40 and brought <= 4 * 40, (pieces, brought)
+
+
+@case
+def little_memory_has_the_same_answer(folder):
+    """The tables of 200,000 collectives, in one task or in nine, in their order or in none."""
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    for name, tasks in ("one", 1), ("many", 9):
+        subprocess.run([str(ENGINES), str(ROOT / "tests" / "support" / "synthetic_parts.py"), str(folder / name), "400", "500", str(tasks)], check=True)
+    want = pperf("ranks", folder / "one", "-f", "json")
+    path = next((folder / "one" / "collectives").glob("*.parquet"))
+    code = "import duckdb, sys; duckdb.sql(\"copy (select * from '%s' order by hash(seq, rank)) to '%s.new' (format parquet)\" % (sys.argv[1], sys.argv[1]))"
+    subprocess.run([str(ENGINES), "-c", code, str(path)], check=True)
+    os.replace(str(path) + ".new", path)
+    answers = [pperf("ranks", folder / name, "-f", "json", *options) for name, options in
+               (("one", ()), ("many", ()), ("many", ("--memory", "40MB")))]
+    assert all(answer == want for answer in answers)
+    found = json.loads(want)
+    assert found["matched"] == 500 and len(found["rows"]) == 400 and [one["rank"] for one in found["stragglers"]] == [3], found["stragglers"]
 
 
 @case
