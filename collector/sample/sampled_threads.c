@@ -255,6 +255,13 @@ struct sampled_thread *sampled_threads(uint32_t *count)
 	return list->threads;
 }
 
+struct sampled_thread *sampled_threads_find(uint32_t tid)
+{
+	const uint32_t position = *find_slot(tid);
+
+	return position ? &list->threads[position - 1] : NULL;
+}
+
 bool sampled_thread_look(struct sampled_thread *thread)
 {
 	return thread_cpu_ns(thread->tid, &thread->cpu_ns);

@@ -48,6 +48,10 @@ bool sampled_threads_update(bool must);
 /* Returns the threads; their number in `count`. Valid until the next update. */
 struct sampled_thread *sampled_threads(uint32_t *count);
 
+/* Returns the thread with this kernel id; NULL: it is not in the list. Valid until the next
+ * update. */
+struct sampled_thread *sampled_threads_find(uint32_t tid);
+
 /* Reads the clock of a thread. Returns false if the thread has ended. */
 bool sampled_thread_look(struct sampled_thread *thread);
 

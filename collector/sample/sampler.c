@@ -178,6 +178,11 @@ bool sampler_stop(unsigned limit_ms)
 	return true;
 }
 
+bool sampler_runs(void)
+{
+	return sampler && sampler->runs;
+}
+
 void sampler_fork_prepare(void)
 {
 	const int saved = errno;

@@ -18,6 +18,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
 #define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
+#define STATE_NS UINT64_C(250000000)  /* between two records of the clocks */
 /* A sample is written when a thread has used this part of a period; sooner only at the end. */
 #define SMALL_PART 8u
 
@@ -29,14 +30,14 @@ static struct ticker {
 	uint64_t lost;                            /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
-	bool paused;
+	bool paused, python_is_prepared;
 } * ticker;
 
-static sampler_python_reader *python_reader;
+static const struct sampler_hooks no_hooks, *hooks = &no_hooks;
 
-void sampler_read_python(sampler_python_reader *read)
+void sampler_set_hooks(const struct sampler_hooks *used)
 {
-	__atomic_store_n(&python_reader, read, __ATOMIC_RELEASE);
+	hooks = used;
 }
 
 /* ---- one thread ---- */
@@ -47,13 +48,12 @@ static void take_sample(struct sampled_thread *thread)
 		.taken = clock_now(),
 		.weight_ns = thread->cpu_ns - thread->sampled_ns,
 		.state = TRACE_SAMPLE_ON_CPU };
-	sampler_python_reader *read = __atomic_load_n(&python_reader, __ATOMIC_ACQUIRE);
 
 	sample_read_node(&sample);
 	if (!thread->stated_at)
 		sample_write_thread(thread, thread->sampled_ns, true);
-	if (read)
-		read(&sample);
+	if (hooks->read_python)
+		hooks->read_python(&sample);
 	sample_write(&sample);
 	/* What is too little for the unit of weights is left to the next sample. */
 	thread->sampled_ns = thread->cpu_ns - sample.weight_ns % TRACE_SAMPLE_WEIGHT_NS;
@@ -97,7 +97,7 @@ static void state_thread(struct sampled_thread *thread)
 	stream_leave();
 }
 
-/* ---- once a second ---- */
+/* ---- four times a second ---- */
 
 /* Counts CPU time that no look has seen as lost samples. */
 static void count_unseen(void)
@@ -110,9 +110,13 @@ static void count_unseen(void)
 	ticker->lost = lost;
 }
 
-/* Returns `ns` in ticks of the trace's clock. */
+/* Returns `ns` in ticks of the trace's clock, by its rate since the first call. There is a file,
+ * because the clock is chosen when that is made. */
 static uint64_t ticks_of(uint64_t ns)
 {
+	if (!ticker->began.raw)
+		ticker->began = clock_sample();
+
 	const struct trace_clock now = clock_sample();
 	const double elapsed_ns = (double)(now.monotonic_ns - ticker->began.monotonic_ns),
 		     ticks = (double)(now.raw - ticker->began.raw);
@@ -217,7 +221,6 @@ bool tick_begin(void)
 	}
 	ticker->period_ns = SECOND_NS / sampler_settings.hz;
 	ticker->random = clock_now() | 1;
-	ticker->began = clock_sample();
 	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
 	ticker->own_cpu_ns = 0;
 	ticker->paused = is_paused();
@@ -260,12 +263,14 @@ bool tick(void)
 
 	if (is_due(&ticker->control_ns, now_ns, CONTROL_NS))
 		control_poll();
+	if (!ticker->python_is_prepared)
+		ticker->python_is_prepared = !hooks->prepare_python || hooks->prepare_python();
 	if (!follow_switch())
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
 	look_at_all(ticker->period_ns / SMALL_PART);
-	if (is_due(&ticker->state_ns, now_ns, SECOND_NS))
+	if (is_due(&ticker->state_ns, now_ns, STATE_NS))
 		state_all();
 	return true;
 }
