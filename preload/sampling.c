@@ -38,6 +38,7 @@ static unsigned count_threads(void)
 void sampling_start(const struct pperf_settings *settings)
 {
 	static const struct sampler_hooks with_python = { .read_python = peer_frames_read,
+		.find_python_threads = peer_frames_find_threads,
 		.prepare_python = peer_start_poll };
 
 	is_on = settings->sampling.hz != 0;

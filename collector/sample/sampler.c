@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The life of the sampler's thread. What it does at each tick is in sampler_tick.c.
+ * The life of the sampler's thread. What it does at each tick is in tick.c.
  */
 #include "collector/sample/sampler.h"
 

@@ -33,6 +33,8 @@ extern struct sampler_settings sampler_settings;
 /* What the sampler calls of the rest of the library. */
 struct sampler_hooks {
 	sampler_python_reader *read_python;
+	/* Finds out which threads run Python (sampled_thread.python). Called often. */
+	void (*find_python_threads)(void);
 	/* Called at each tick, until it returns true. */
 	bool (*prepare_python)(void);
 };

@@ -256,6 +256,12 @@ void peer_frames_stop(void)
 	__atomic_store_n(&stopped, true, __ATOMIC_RELAXED);
 }
 
+void peer_frames_find_threads(void)
+{
+	if (peer_frames_are_read())
+		peer_threads_update();
+}
+
 void peer_frames_read(struct sample *sample)
 {
 	struct sampled_thread *thread = sample->thread;

@@ -26,6 +26,9 @@ bool peer_frames_are_read(void);
 /* Reads no more frames: the layout has turned out to be wrong. */
 void peer_frames_stop(void);
 
+/* Finds out which of the sampled threads run Python. Called by the sampler's thread. */
+void peer_frames_find_threads(void);
+
 /* Adds the Python frames of the sample's thread to the sample. Sets python and flags. Called by the
  * sampler's thread, between stream_enter and stream_leave. */
 void peer_frames_read(struct sample *sample);
