@@ -158,9 +158,9 @@ static bool read_frame(uintptr_t address, uint8_t bytes[FRAME_BYTES])
 					    : read_by_pages(bytes, address, FRAME_BYTES);
 }
 
-/* Whether the chain ends at a frame that has no caller. A generator has none between two steps, so a
- * chain that ends at one was read while that yielded. `last`: copy of the last frame that was read.
- */
+/* Whether the chain ends at a frame that has no caller. A generator has none between two steps,
+ * so a chain that ends at one was read while that yielded. `last`: copy of the last frame that was
+ * read. */
 static bool is_whole(const struct frame_chain *chain, const uint8_t *last)
 {
 	const struct peer_frame *outermost = &chain->frames[chain->count - 1];
