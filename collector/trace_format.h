@@ -101,9 +101,12 @@
  *   version.nccl            of the NCCL that the program called first: `2.27.5`
  *   cupti.library           its path
  *   source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops, source.torch_modules,
- *   source.torch_compile, source.torch_memory, source.python_stacks
+ *   source.torch_compile, source.torch_memory, source.python_stacks, source.cpu_samples
  *                           `on`, `off: REASON (CODE)` or `partial: REASON`;
  *                           absent: the program does not use it
+ *   sample.hz               samples a second of each thread (PPERF_SAMPLE); absent: no CPU samples
+ *   sample.clock            PPERF_SAMPLE_CLOCK: cpu or wall
+ *   sample.source           what takes samples: clock (the threads' CPU clocks) or perf
  *   schedule                PPERF_SCHEDULE as parsed:
  *                           `skip_first:0,wait:1,warmup:1,active:3,repeat:1`;
  *                           absent: everything is recorded
@@ -188,7 +191,8 @@ enum trace_header_flag {
 	X(TOO_DEEP, "starts and ends of ranges nested deeper than the limit")          \
 	X(CUPTI_DROPPED, "dropped by CUPTI before it reached pperf")                   \
 	X(CUPTI_UNREAD, "unreadable records in a CUPTI buffer")                        \
-	X(STOPPED, "the ring was stopped, by `pperf ctl` or PPERF_RING_KEEP")
+	X(STOPPED, "the ring was stopped, by `pperf ctl` or PPERF_RING_KEEP")          \
+	X(SAMPLES, "CPU samples that could not be kept or read")
 
 enum trace_loss {
 #define X(name, text) TRACE_LOST_##name,
@@ -402,7 +406,13 @@ static_assert(sizeof(struct trace_total) == 32, "part of the file format");
 	X(CPU_SAMPLE, trace_cpu_sample, 1, "the function that a thread was sampled in")            \
 	/* of NCCL */                                                                              \
 	X(COMMUNICATOR, trace_communicator, 0, "gives an id to a communicator of NCCL")            \
-	X(COLLECTIVE, trace_collective, 1, "a call of NCCL that communicates began or returned")
+	X(COLLECTIVE, trace_collective, 1, "a call of NCCL that communicates began or returned")   \
+	/* of PPERF_SAMPLE */                                                                      \
+	X(FRAME, trace_frame, 0, "gives an id to a native frame and its callers")                  \
+	X(PYTHON_FRAME, trace_python_node, 0, "gives an id to a Python frame and its callers")     \
+	X(SAMPLE, trace_sample, 1, "where a thread was when it was sampled")                       \
+	X(SAMPLED_THREAD, trace_sampled_thread, 1, "the clocks of a thread that is sampled")       \
+	X(SAMPLE_PYTHON, trace_sample_python, 1, "the Python frames of earlier samples")
 
 enum trace_kind {
 	TRACE_NONE,
@@ -532,7 +542,10 @@ enum trace_self_what {
 	TRACE_SELF_START,
 	TRACE_SELF_FLUSH,
 	TRACE_SELF_STACK,
-	TRACE_SELF_SAMPLE /* DEVICE_MEMORY records from NVML */
+	TRACE_SELF_SAMPLE, /* DEVICE_MEMORY records from NVML */
+	/* The sampler of PPERF_SAMPLE. `duration` is the CPU time that its thread has used since
+	 * its last such record. It is not an interval of any other thread. */
+	TRACE_SELF_SAMPLER
 };
 struct trace_self {
 	struct trace_head head;
@@ -552,6 +565,88 @@ struct trace_cpu_sample {
 	/* Name ids. function: 0 if the profiler could not resolve it. module: name of the
 	 * loaded object's file, without its folder; 0: not known. */
 	uint32_t function, module;
+};
+
+/* PPERF_SAMPLE. A thread of pperf, the sampler, looks at the other threads of the process. It
+ * records what each is doing, without interrupting them. Its records are in a stream of its own,
+ * and name the sampled threads by their kernel thread ids. The report gives a sample to the ranges
+ * that were open on that thread at its moment.
+ *
+ * A frame id identifies a frame together with all its callers: frames form a tree. FRAME and
+ * PYTHON_FRAME are dictionary records and share one sequence of ids, counted from 1. A parent
+ * precedes its children. */
+struct trace_frame {
+	struct trace_head head;
+	uint32_t frame, parent; /* parent: the caller's id; 0: `frame` is the outermost */
+	uint64_t address;       /* where the frame continues when its callee returns */
+};
+struct trace_python_frame {
+	/* function, file: name ids. The function's name is qualified if Python knows a qualified
+	 * one. */
+	uint32_t function, file, line, reserved;
+};
+struct trace_python_node {
+	struct trace_head head;
+	uint32_t frame, parent;
+	/* at.reserved: 1 if C code entered the interpreter for this frame (an entry frame). */
+	struct trace_python_frame at;
+};
+
+/* What the thread did in the time that a sample represents. */
+enum trace_sample_state {
+	TRACE_SAMPLE_ON_CPU = 1,
+	TRACE_SAMPLE_WAITS_FOR_CORE = 2, /* it could run, but no core was free */
+	TRACE_SAMPLE_BLOCKED = 3,        /* it waited in the kernel: sleeping, a lock, I/O */
+	/* It was in the kernel on behalf of the thread (page faults, system calls), which the
+	 * source of samples cannot see. The time is what the thread's CPU clock has beyond its
+	 * samples. */
+	TRACE_SAMPLE_KERNEL = 4,
+};
+/* head.flags of a SAMPLE. */
+enum trace_sample_flag {
+	TRACE_SAMPLE_HAS_NODE = 1,   /* head.node was read with the sample; else it is 0 */
+	TRACE_SAMPLE_GUESSED = 2,    /* frames above code without unwind rules were searched */
+	TRACE_SAMPLE_CUT = 4,        /* the native stack does not reach the thread's first frame */
+	TRACE_SAMPLE_MOVED = 8,      /* `python` has the outer frames only: the inner ones moved */
+	TRACE_SAMPLE_NO_PYTHON = 16, /* the thread runs Python, but its frames were not readable */
+	TRACE_SAMPLE_UNEQUAL = 32,   /* `python` was left out: it contradicted the native frames */
+};
+#define TRACE_SAMPLE_WEIGHT_NS 16u /* unit of `weight`, in nanoseconds */
+struct trace_sample {
+	struct trace_head head;
+	uint64_t stamp; /* when the record was written */
+	uint64_t pc;    /* address of the innermost instruction; 0: not known */
+	uint32_t ago;   /* ticks before `stamp` at which the sample was taken */
+	uint32_t tid;   /* the sampled thread */
+	/* The time that the sample represents, in units of TRACE_SAMPLE_WEIGHT_NS. ON_CPU, KERNEL:
+	 * CPU time. The weights of these states add up to the CPU time of the thread. */
+	uint32_t weight;
+	uint32_t state;  /* enum trace_sample_state */
+	uint32_t native; /* id of the frame that called the one of `pc`; 0: not known */
+	uint32_t python; /* id of the innermost Python frame; 0: none */
+};
+/* The clocks of a sampled thread, since the thread began. The sampler writes one such record when
+ * it first samples a thread, one when it looks at the thread last, and some between. head.flags:
+ * TRACE_SAMPLED_THREAD_RESUMED if no sample represents the CPU time since the record before: it is
+ * the thread's first record, or recording was paused in between. The samples between two records
+ * represent the difference of their `cpu_ns`. */
+#define TRACE_SAMPLED_THREAD_RESUMED 1u
+struct trace_sampled_thread {
+	struct trace_head head;
+	uint64_t stamp;
+	uint64_t cpu_ns;    /* time on a core */
+	uint64_t waited_ns; /* time in which it could run, but no core was free; 0: not known */
+	uint32_t tid;
+	uint32_t name; /* name id of the thread's name in the kernel (comm) */
+};
+/* The sampled thread itself read its Python frames, when an operator ended. They hold for each
+ * SAMPLE of this thread between `since` and `stamp`: a thread that is inside an operator does not
+ * change its Python frames. The record is in the thread's own stream. */
+struct trace_sample_python {
+	/* head.node: the innermost of the ranges that were open from `since` to `stamp` */
+	struct trace_head head;
+	uint64_t stamp, since;
+	uint32_t python, reserved; /* python: id of the innermost Python frame */
 };
 
 /* A recording window of PPERF_SCHEDULE begins or ends. The record is in the stream of the thread
@@ -1023,11 +1118,6 @@ struct trace_stack {
 	/* Then `frames` return addresses (uint64_t) follow, innermost first. */
 	uint32_t stack, frames;
 };
-struct trace_python_frame {
-	/* function, file: name ids. The function's name is qualified if Python knows a qualified
-	 * one. */
-	uint32_t function, file, line, reserved;
-};
 /* STACK, PYTHON_STACK and MIXED_STACK share one sequence of ids, so that the `stack` of a record
  * may be of any of these kinds. */
 struct trace_python_stack {
@@ -1123,6 +1213,11 @@ static_assert(sizeof(struct trace_gpu_copy) == 88 && sizeof(struct trace_device)
 static_assert(
 	sizeof(struct trace_mapping) == sizeof(struct trace_memory), "part of the file format");
 static_assert(sizeof(struct trace_collective) == 72 && sizeof(struct trace_communicator) == 40,
+	"part of the file format");
+static_assert(sizeof(struct trace_frame) == 24 && sizeof(struct trace_python_node) == 32 &&
+		      sizeof(struct trace_sample) == 48 &&
+		      sizeof(struct trace_sampled_thread) == 40 &&
+		      sizeof(struct trace_sample_python) == 32,
 	"part of the file format");
 static_assert(sizeof(struct trace_open) == 16 && sizeof(struct trace_clock_record) == 32,
 	"part of the file format");
