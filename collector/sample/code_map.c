@@ -3,42 +3,7 @@
 
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <string.h>
-
-/* A fork waits for the linker's lock to be free, but not for ever: a program may fork inside a
- * callback of its own that holds the lock. */
-#define FORK_WAIT_NS 1000000000u
-
-/* Held by our thread while it holds the dynamic linker's lock. */
-/* It checks who unlocks it, so a fork that has not waited long enough unlocks nothing. */
-static pthread_mutex_t linker_lock_user = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-
-static void wait_before_fork(void)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += FORK_WAIT_NS / 1000000000u;
-	pthread_mutex_timedlock(&linker_lock_user, &until);
-}
-
-static void go_on_in_parent(void)
-{
-	pthread_mutex_unlock(&linker_lock_user);
-}
-
-static void go_on_in_child(void)
-{
-	const pthread_mutex_t fresh = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
-
-	memcpy(&linker_lock_user, &fresh, sizeof fresh);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(wait_before_fork, go_on_in_parent, go_on_in_child);
-}
 
 /* ---- under the dynamic linker's lock ---- */
 
@@ -152,19 +117,15 @@ static void copy_objects(struct code_map *map)
 
 enum code_map_change code_map_update(struct code_map *map)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const int saved = errno;
 	const uint64_t subs = map->subs;
 	struct linker_counters now = { 0, 0 };
 	bool changed;
 
-	pthread_once(&once, watch_forks);
-	pthread_mutex_lock(&linker_lock_user);
 	dl_iterate_phdr(read_counters, &now);
 	changed = now.adds != map->adds || now.subs != map->subs;
 	if (changed)
 		copy_objects(map);
-	pthread_mutex_unlock(&linker_lock_user);
 	if (changed) {
 		sort_objects(map->objects, map->count);
 		find_extent(map);

@@ -3,8 +3,8 @@
  * and where their unwind tables are.
  *
  * The list is a copy. The dynamic linker's lock is held only while the copy is made, or while the
- * linker's counters are compared. A thread that forks waits for that, because its child would
- * otherwise find the lock taken for ever.
+ * linker's counters are compared. No other thread may fork meanwhile, because its child would find
+ * the lock taken for ever: the sampler sees to that (sampler_fork_prepare).
  */
 #ifndef PPERF_COLLECTOR_SAMPLE_CODE_MAP_H
 #define PPERF_COLLECTOR_SAMPLE_CODE_MAP_H

@@ -6,9 +6,9 @@
 
 #include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
+#include "collector/process/high_descriptor.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -36,8 +36,7 @@ struct perf_ring {
 static struct {
 	uint64_t period_ns;
 	uint32_t stack_bytes;
-	int descriptor;  /* of the epoll instance; 0: none */
-	pid_t process;   /* whose descriptor it is */
+	int descriptor;  /* of the epoll instance; 0 or less: none */
 	uint8_t *record; /* one that is not in one piece in its ring */
 } rings;
 
@@ -213,20 +212,18 @@ bool perf_ring_read(struct perf_ring *ring, struct perf_sample *sample)
 
 /* ---- waiting ---- */
 
-/* Opens the descriptor at a high number, so that it does not collide with descriptors of the
- * program. Without it, perf_rings_wait() returns false. */
-static void open_descriptor(void)
+void perf_rings_prepare(void)
 {
-	static const int floors[] = { 1000, 200, 50, 20 };
-	const int low = epoll_create1(EPOLL_CLOEXEC);
-	int high = -1;
+	const int saved = errno;
+	int low;
 
-	for (size_t i = 0; low >= 0 && high < 0 && i < sizeof floors / sizeof floors[0]; i++)
-		high = fcntl(low, F_DUPFD_CLOEXEC, floors[i]);
+	if (rings.descriptor)
+		return;
+	low = epoll_create1(EPOLL_CLOEXEC);
+	rings.descriptor = low < 0 ? 0 : high_descriptor(low);
 	if (low >= 0)
 		close(low);
-	rings.descriptor = high > 0 ? high : 0;
-	rings.process = getpid();
+	errno = saved;
 }
 
 bool perf_rings_wait(unsigned limit_ms)
@@ -243,17 +240,11 @@ bool perf_rings_wait(unsigned limit_ms)
 	return ready >= 0;
 }
 
-void perf_rings_end(void)
+void perf_rings_forked(void)
 {
 	if (rings.descriptor > 0)
 		close(rings.descriptor);
 	rings.descriptor = 0;
-}
-
-void perf_rings_forked(void)
-{
-	if (rings.process != getpid())
-		perf_rings_end();
 }
 
 /* ---- the trial ---- */
@@ -294,8 +285,6 @@ int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes)
 	if (!rings.record)
 		rings.record = fork_kept_alloc(RECORD_BYTES_MAX);
 	failed = rings.record ? try_own_thread() : ENOMEM;
-	if (!failed && !rings.descriptor)
-		open_descriptor();
 	errno = saved;
 	return failed;
 }

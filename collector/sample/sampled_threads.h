@@ -25,7 +25,8 @@ struct sampled_thread {
 	uint64_t stated_at;          /* CLOCK_MONOTONIC of that record, in ns; 0: there is none */
 	const struct stream *stream; /* NULL: it had none when that was looked up last */
 	uint64_t python;             /* for the reader of Python frames; 0 at first */
-	void *events;                /* for the source of samples; NULL at first */
+	void *events;                /* its ring of perf_source.h; NULL: it has none */
+	bool ring_was_full;          /* samples may have been lost that are not counted yet */
 };
 
 /* Called with a thread that was found or that has ended, before it leaves the list. */

@@ -7,6 +7,7 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
+#include "collector/sample/perf_source.h"
 #include "collector/sample/sampler.h"
 #include "collector/stream/control.h"
 #include "collector/stream/recording_switch.h"
@@ -18,18 +19,20 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
 #define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
+#define RINGS_NS UINT64_C(50000000)   /* between two looks at the clocks of threads with a ring */
 /* A sample is written when a thread has used this part of a period; sooner only at the end. */
 #define SMALL_PART 8u
 
 /* Allocated by fork_wiped_alloc. All times are CLOCK_MONOTONIC in ns. */
 static struct ticker {
 	uint64_t next_ns, period_ns;
-	uint64_t update_ns, control_ns, state_ns; /* when that is due */
-	uint64_t own_cpu_ns;                      /* of this thread, at the last SELF record */
-	uint64_t lost;                            /* samples of unseen CPU time, counted so far */
+	uint64_t update_ns, control_ns, state_ns, rings_ns; /* when that is due */
+	uint64_t own_cpu_ns; /* of this thread, at the last SELF record */
+	uint64_t lost;       /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
-	bool paused;
+	bool paused, ending, all_have_rings;
+	bool look_at_rings; /* at the clocks of threads with a ring too, in this tick */
 } * ticker;
 
 static sampler_python_reader *python_reader;
@@ -59,10 +62,22 @@ static void take_sample(struct sampled_thread *thread)
 	thread->sampled_ns = thread->cpu_ns - sample.weight_ns % TRACE_SAMPLE_WEIGHT_NS;
 }
 
-/* Looks at a thread, and samples it if it has used at least `least_ns`. */
+/* Looks at a thread, and samples it if it has used at least `least_ns`. A thread with a ring has
+ * its samples there, and needs only what is left at the end. */
 static void look_at(struct sampled_thread *thread, uint64_t least_ns)
 {
-	if (!sampled_thread_look(thread))
+	const bool has_ring = perf_source_has(thread);
+
+	if (has_ring)
+		perf_source_read(thread);
+	if ((has_ring && !ticker->look_at_rings) || !sampled_thread_look(thread))
+		return;
+	if (has_ring) {
+		perf_source_write_kernel_time(thread);
+		if (!ticker->ending)
+			return;
+	}
+	if (thread->cpu_ns < thread->sampled_ns)
 		return;
 	if (thread->cpu_ns - thread->sampled_ns < least_ns)
 		return;
@@ -79,13 +94,21 @@ static void look_at_all(uint64_t least_ns)
 	uint32_t count;
 	struct sampled_thread *threads = sampled_threads(&count);
 
-	for (uint32_t i = 0; i < count; i++)
+	ticker->all_have_rings = perf_source_can_wait();
+	for (uint32_t i = 0; i < count; i++) {
 		look_at(&threads[i], least_ns);
+		ticker->all_have_rings &= perf_source_has(&threads[i]);
+	}
 }
 
+/* Samples what a new thread has done so far by its clock, because its ring begins now. */
 static void on_found(struct sampled_thread *thread)
 {
-	(void)thread;
+	if (!perf_source_is_on() || ticker->paused)
+		return;
+	look_at(thread, ticker->period_ns / SMALL_PART);
+	thread->sampled_ns = thread->cpu_ns;
+	perf_source_open(thread);
 }
 
 /* Writes the last record of a thread, if it has any. */
@@ -95,6 +118,15 @@ static void state_thread(struct sampled_thread *thread)
 		return;
 	sample_write_thread(thread, thread->sampled_ns, false);
 	stream_leave();
+}
+
+static void on_ended(struct sampled_thread *thread)
+{
+	perf_source_read(thread);
+	perf_source_close(thread);
+	if (thread->sampled_ns > thread->cpu_ns)
+		thread->cpu_ns = thread->sampled_ns;
+	state_thread(thread);
 }
 
 /* ---- once a second ---- */
@@ -166,11 +198,21 @@ static void skip_cpu_time(void)
 		if (!sampled_thread_look(thread))
 			continue;
 		thread->sampled_ns = thread->cpu_ns;
+		perf_source_open(thread);
 		if (thread->stated_at && stream_enter()) {
 			sample_write_thread(thread, thread->sampled_ns, true);
 			stream_leave();
 		}
 	}
+}
+
+static void close_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		perf_source_close(&threads[i]);
 }
 
 /* Follows the recording switch. Returns whether samples are to be taken. */
@@ -181,6 +223,7 @@ static bool follow_switch(void)
 	if (paused && !ticker->paused) {
 		sampled_threads_update(true);
 		state_all();
+		close_rings();
 	} else if (!paused && ticker->paused) {
 		sampled_threads_update(true);
 		skip_cpu_time();
@@ -194,14 +237,23 @@ static bool follow_switch(void)
 static void state_source(void)
 {
 	char hz[16];
-	const struct meta facts[] = { { "source.cpu_samples",
-					      "partial: no native frames: samples are of the "
-					      "threads' CPU clocks" },
-		{ "sample.source", "clock" }, { "sample.hz", hz },
+	const struct meta facts[] = { { "sample.hz", hz },
 		{ "sample.clock", sampler_settings.wall ? "wall" : "cpu" } };
 
 	snprintf(hz, sizeof hz, "%u", sampler_settings.hz);
 	meta_set_all(facts, sizeof facts / sizeof facts[0]);
+}
+
+static void set_up(void)
+{
+	ticker->period_ns = SECOND_NS / sampler_settings.hz;
+	ticker->random = clock_now() | 1;
+	ticker->began = clock_sample();
+	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
+	ticker->own_cpu_ns = 0;
+	ticker->paused = is_paused();
+	ticker->ending = false;
+	perf_source_begin(ticker->period_ns, python_reader);
 }
 
 bool tick_begin(void)
@@ -210,17 +262,13 @@ bool tick_begin(void)
 		ticker = fork_wiped_alloc(sizeof *ticker);
 		state_source();
 	}
-	if (!ticker || !sampled_threads_setup(on_found, state_thread)) {
+	if (ticker)
+		set_up();
+	if (!ticker || !sampled_threads_setup(on_found, on_ended)) {
 		meta_set("source.cpu_samples",
 			"off: there is no memory for the list of threads (0)");
 		return false;
 	}
-	ticker->period_ns = SECOND_NS / sampler_settings.hz;
-	ticker->random = clock_now() | 1;
-	ticker->began = clock_sample();
-	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
-	ticker->own_cpu_ns = 0;
-	ticker->paused = is_paused();
 	return true;
 }
 
@@ -234,11 +282,14 @@ static uint64_t random_below(uint64_t limit)
 }
 
 /* The ticks are a period apart in the mean. Their distance varies by a quarter, so that they do not
- * follow a loop of the program. */
+ * follow a loop of the program. Samples in rings need no ticks. */
 uint64_t tick_next_ns(void)
 {
-	const uint64_t now_ns = clock_monotonic_ns(), period_ns = ticker->period_ns;
+	const uint64_t now_ns = clock_monotonic_ns();
+	uint64_t period_ns = ticker->period_ns;
 
+	if (ticker->all_have_rings && period_ns < UPDATE_NS)
+		period_ns = UPDATE_NS;
 	ticker->next_ns += period_ns - period_ns / 8 + random_below(period_ns / 4 + 1);
 	if (ticker->next_ns < now_ns)
 		ticker->next_ns = now_ns + period_ns / 2;
@@ -264,9 +315,20 @@ bool tick(void)
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
+	ticker->look_at_rings = is_due(&ticker->rings_ns, now_ns, RINGS_NS);
 	look_at_all(ticker->period_ns / SMALL_PART);
 	if (is_due(&ticker->state_ns, now_ns, SECOND_NS))
 		state_all();
+	return true;
+}
+
+bool tick_read_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		perf_source_read(&threads[i]);
 	return true;
 }
 
@@ -275,8 +337,10 @@ bool tick_finish(void)
 	if (!ticker)
 		return true;
 	sampled_threads_update(false);
+	ticker->ending = ticker->look_at_rings = true;
 	if (!is_paused() && trace_header())
 		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
 	state_all();
+	close_rings();
 	return true;
 }

@@ -400,21 +400,32 @@ void unwinder_walk(struct unwinder *u, const struct unwind_start *start, struct 
 	stack->guessed = w.guesses > 0;
 }
 
-void unwinder_update(struct unwinder *u)
+bool unwinder_update(struct unwinder *u)
 {
-	switch (code_map_update(&u->map)) {
-	case CODE_MAP_SHRANK:
+	const enum code_map_change change = code_map_update(&u->map);
+
+	if (change == CODE_MAP_SHRANK) {
 		memset(u->rules, 0, sizeof u->rules);
 		u->expressions.count = 0;
-		break;
-	case CODE_MAP_GREW:
+	} else if (change == CODE_MAP_GREW) {
 		for (uint32_t i = 0; i < RULES_KEPT; i++)
 			if (u->rules[i].has_rule == NO)
 				u->rules[i].pc = 0;
-		break;
-	case CODE_MAP_SAME:
-		break;
 	}
+	return change != CODE_MAP_SAME;
+}
+
+uint32_t unwinder_count_frames(
+	struct unwinder *u, const struct unwind_stack *stack, uint64_t function)
+{
+	const struct unwind_rule *rule;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < stack->frames; i++) {
+		rule = find_rule(u, stack->address[i] - (i > 0));
+		count += rule && rule->function == function;
+	}
+	return count;
 }
 
 struct unwinder *unwinder_open(void)

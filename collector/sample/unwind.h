@@ -47,8 +47,13 @@ struct unwinder;
 struct unwinder *unwinder_open(void);
 void unwinder_close(struct unwinder *u);
 
-/* Learns which objects were loaded and unloaded. Call it before a group of walks. */
-void unwinder_update(struct unwinder *u);
+/* Learns which objects were loaded and unloaded. Call it before a group of walks. Returns whether
+ * there were any. */
+bool unwinder_update(struct unwinder *u);
+
+/* Returns how many frames of `stack` are of the function that begins at `function`. */
+uint32_t unwinder_count_frames(
+	struct unwinder *u, const struct unwind_stack *stack, uint64_t function);
 
 void unwinder_walk(
 	struct unwinder *u, const struct unwind_start *start, struct unwind_stack *stack);
