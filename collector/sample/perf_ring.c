@@ -289,6 +289,11 @@ int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes)
 	return failed;
 }
 
+void perf_rings_set_period(uint64_t period_ns)
+{
+	rings.period_ns = period_ns;
+}
+
 const char *perf_ring_error_name(int error)
 {
 	static const struct {

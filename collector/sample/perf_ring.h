@@ -36,6 +36,9 @@ void perf_rings_prepare(void);
  * registers and stack has arrived. Returns 0 or an errno: ENODATA if no sample arrives. */
 int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes);
 
+/* Changes the period of the rings that are opened from now on. */
+void perf_rings_set_period(uint64_t period_ns);
+
 /* Returns a name for an errno of perf_rings_begin() or perf_ring_open(), such as "EACCES". */
 const char *perf_ring_error_name(int error);
 

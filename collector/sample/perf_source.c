@@ -5,7 +5,9 @@
 #include "collector/file/loaded_objects.h"
 #include "collector/file/trace_file.h"
 #include "collector/process/clock.h"
+#include "collector/process/dynamic_linker.h"
 #include "collector/process/fork_wiped_memory.h"
+#include "collector/sample/blocked_thread.h"
 #include "collector/sample/frame_tree.h"
 #include "collector/sample/perf_ring.h"
 #include "collector/sample/process_memory.h"
@@ -96,21 +98,29 @@ static void try_rings(void)
 		state_refused("process_vm_readv", error);
 		return;
 	}
-	error = perf_rings_begin(source->period_ns, sampler_settings.stack_bytes);
-	if (error) {
-		state_refused("perf_event_open", error);
+	source->unwinder = unwinder_open();
+	if (!source->unwinder) {
+		state_source("partial: no native frames: there is no memory for them");
 		return;
 	}
-	source->unwinder = unwinder_open();
-	source->on = source->can_wait = source->unwinder != NULL;
-	state_source(source->on ? "on" : "partial: no native frames: there is no memory for them");
+	if (sampler_settings.no_perf) {
+		state_source("partial: no native frames of threads on a core: PPERF_SAMPLE_KIND is "
+			     "clock");
+		return;
+	}
+	error = perf_rings_begin(source->period_ns, sampler_settings.stack_bytes);
+	source->on = source->can_wait = !error;
+	if (error)
+		state_refused("perf_event_open", error);
+	else
+		state_source("on");
 }
 
 void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 {
 	if (!source)
 		source = fork_wiped_alloc(sizeof *source);
-	if (!source || source->on)
+	if (!source || source->period_ns)
 		return;
 	source->period_ns = period_ns;
 	source->read_python = read_python;
@@ -121,6 +131,14 @@ void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 		state_source("partial: no native frames: PPERF_SAMPLE_STACK is 0");
 	else
 		try_rings();
+}
+
+void perf_source_set_period(uint64_t period_ns)
+{
+	if (!perf_source_is_on())
+		return;
+	source->period_ns = period_ns;
+	perf_rings_set_period(period_ns);
 }
 
 bool perf_source_is_on(void)
@@ -179,6 +197,24 @@ static void name_frames(struct sample *sample)
 			 (stack->cut || (!id && stack->frames > 1) ? TRACE_SAMPLE_CUT : 0);
 }
 
+/* Each entry frame of Python is a call of the interpreter's function. If the native stack has not as
+ * many, the Python frames are of another moment, and are left out. */
+static void check_python(struct sample *sample)
+{
+	static uint64_t interpreter;
+
+	if (!sample->python || sample->flags & (TRACE_SAMPLE_CUT | TRACE_SAMPLE_MOVED))
+		return;
+	if (!interpreter)
+		interpreter = (uint64_t)(uintptr_t)quiet_dlsym(
+			RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+	if (!interpreter || unwinder_count_frames(source->unwinder, &source->stack, interpreter) ==
+				    frame_python_entries(sample->python))
+		return;
+	sample->python = 0;
+	sample->flags |= TRACE_SAMPLE_UNEQUAL;
+}
+
 static void write_sample(struct sampled_thread *thread, const struct perf_sample *taken,
 	const struct trace_clock *now)
 {
@@ -195,6 +231,8 @@ static void write_sample(struct sampled_thread *thread, const struct perf_sample
 	}
 	if (source->read_python)
 		source->read_python(&sample);
+	if (taken->has_registers)
+		check_python(&sample);
 	sample_write(&sample);
 	thread->sampled_ns += source->period_ns;
 }
@@ -269,6 +307,15 @@ void perf_source_write_kernel_time(struct sampled_thread *thread)
 	sample_write(&sample);
 	thread->sampled_ns += sample.weight_ns;
 	stream_leave();
+}
+
+void perf_source_read_blocked(struct sample *sample)
+{
+	if (!source || !source->unwinder)
+		return;
+	update_objects();
+	if (blocked_thread_walk(source->unwinder, sample->thread->tid, &source->stack))
+		name_frames(sample);
 }
 
 bool perf_source_can_wait(void)

@@ -19,6 +19,9 @@
  * the samples have, and why not more. `read_python`: NULL if there is none. */
 void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python);
 
+/* Sets how much CPU time a sample of the rings that are opened from now on represents. */
+void perf_source_set_period(uint64_t period_ns);
+
 /* Whether threads get rings. */
 bool perf_source_is_on(void);
 
@@ -39,6 +42,10 @@ void perf_source_read(struct sampled_thread *thread);
 /* Writes the time that the thread has spent in the kernel, after perf_source_read() and a look at
  * its clock. */
 void perf_source_write_kernel_time(struct sampled_thread *thread);
+
+/* Adds the native frames of a thread that is blocked in the kernel. This needs no rings. Between
+ * stream_enter and stream_leave. */
+void perf_source_read_blocked(struct sample *sample);
 
 /* Whether perf_source_wait() returns as soon as a sample arrives. */
 bool perf_source_can_wait(void);

@@ -69,7 +69,8 @@ static void take_sample(struct sampled_thread *thread)
 /* Reads the frames of a thread for a sample of its wall time. */
 static void read_frames(struct sample *sample, bool is_running)
 {
-	(void)is_running;
+	if (!is_running)
+		perf_source_read_blocked(sample);
 	if (hooks->read_python)
 		hooks->read_python(sample);
 }
@@ -207,6 +208,23 @@ static bool is_too_much(uint64_t own_ns, uint64_t process_ns, uint64_t elapsed_n
 	return own_ns > process_ns / 50 && own_ns > elapsed_ns / 200;
 }
 
+/* Opens the rings again, with the period that holds now. */
+static void change_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	if (!perf_source_is_on())
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		perf_source_read(&threads[i]);
+		perf_source_close(&threads[i]);
+	}
+	perf_source_set_period(ticker->period_ns);
+	for (uint32_t i = 0; i < count; i++)
+		perf_source_open(&threads[i]);
+}
+
 /* Halves the rate if the sampler has taken more than its share of CPU time. */
 static void brake(uint64_t now_ns)
 {
@@ -221,6 +239,7 @@ static void brake(uint64_t now_ns)
 			elapsed_ns) &&
 		ticker->period_ns < SECOND_NS) {
 		ticker->period_ns *= 2;
+		change_rings();
 		snprintf(text, sizeof text,
 			"The sampler took more than 2 %% of the process's CPU time, and so it took "
 			"%.3g samples a second of each thread in the end, instead of %u.",
