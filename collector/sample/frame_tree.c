@@ -145,6 +145,19 @@ uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *at)
 	return locked_id(&key);
 }
 
+uint32_t frame_python_entries(uint32_t frame)
+{
+	uint32_t entries = 0;
+
+	if (!tree)
+		return 0;
+	pthread_mutex_lock(&tree->lock);
+	for (; frame && frame <= tree->count; frame = tree->keys[frame - 1].parent)
+		entries += tree->keys[frame - 1].is_python && tree->keys[frame - 1].at.reserved;
+	pthread_mutex_unlock(&tree->lock);
+	return entries;
+}
+
 uint32_t frame_count(void)
 {
 	const struct frame_tree *there = __atomic_load_n(&tree, __ATOMIC_ACQUIRE);

@@ -22,6 +22,9 @@ uint32_t frame_native_id(uint32_t parent, uint64_t address);
  * 0 as frame_native_id does. */
 uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *at);
 
+/* Returns how many of a Python frame and its callers are entry frames. */
+uint32_t frame_python_entries(uint32_t frame);
+
 /* Returns the number of ids that this process has. */
 uint32_t frame_count(void);
 

@@ -36,7 +36,8 @@ struct sampled_thread {
 		uint32_t clock; /* of wait_clock.h */
 		uint8_t flags;
 	} wall;
-	void *events; /* for the source of samples; NULL at first */
+	void *events;       /* its ring of perf_source.h; NULL: it has none */
+	bool ring_was_full; /* samples may have been lost that are not counted yet */
 };
 
 /* Called with a thread that was found or that has ended, before it leaves the list. */

@@ -7,6 +7,8 @@
 #include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
+#include "collector/sample/perf_ring.h"
+#include "collector/sample/perf_source.h"
 #include "collector/sample/tick.h"
 
 #include <errno.h>
@@ -60,13 +62,31 @@ static bool work(bool (*step)(void))
 	return done;
 }
 
+static bool is_ending(void)
+{
+	bool ending;
+
+	pthread_mutex_lock(&sampler->lock);
+	ending = sampler->ending;
+	pthread_mutex_unlock(&sampler->lock);
+	return ending;
+}
+
+/* Sleeps until the time, and reads samples as they arrive. Returns false if the thread shall end. */
+static bool sample_until(uint64_t until_ns)
+{
+	while (clock_monotonic_ns() < until_ns && !is_ending() && perf_source_wait(until_ns))
+		work(tick_read_rings);
+	return sleep_until(until_ns);
+}
+
 static void *run_sampler(void *unused)
 {
 	(void)unused;
 	prctl(PR_SET_NAME, "pperf");
 	own_thread_begin();
 	if (work(tick_begin))
-		while (sleep_until(tick_next_ns()))
+		while (sample_until(tick_next_ns()))
 			work(tick);
 	work(tick_finish);
 	own_thread_end();
@@ -137,6 +157,8 @@ void sampler_start(void)
 	/* The thread inherits the mask, so the program's signals are never delivered to it. */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	sampled_threads_open();
+	if (!sampler_settings.no_perf && sampler_settings.stack_bytes)
+		perf_rings_prepare();
 	pthread_mutex_lock(&sampler->lock);
 	start_locked();
 	pthread_mutex_unlock(&sampler->lock);
@@ -206,6 +228,7 @@ void sampler_fork_parent(void)
 void sampler_forked(void)
 {
 	is_forked = true;
+	perf_rings_forked();
 	sampled_threads_forked();
 }
 

@@ -7,6 +7,7 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
+#include "collector/sample/perf_source.h"
 #include "collector/sample/sampler.h"
 #include "collector/sample/wall_samples.h"
 #include "collector/stream/control.h"
@@ -20,6 +21,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
 #define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
+#define RINGS_NS UINT64_C(50000000)   /* between two looks at the clocks of threads with a ring */
 #define BRAKE_NS UINT64_C(5000000000) /* in which the sampler's CPU time is compared */
 #define STATE_NS UINT64_C(250000000)  /* between two records of the clocks */
 /* A sample is written when a thread has used this part of a period; sooner only at the end. */
@@ -28,13 +30,14 @@
 /* Allocated by fork_wiped_alloc. All times are CLOCK_MONOTONIC in ns. */
 static struct ticker {
 	uint64_t next_ns, period_ns;
-	uint64_t update_ns, control_ns, state_ns; /* when that is due */
-	uint64_t own_cpu_ns;                      /* of this thread, at the last SELF record */
+	uint64_t update_ns, control_ns, state_ns, rings_ns; /* when that is due */
+	uint64_t own_cpu_ns; /* of this thread, at the last SELF record */
 	uint64_t brake_ns, brake_own_ns, brake_process_ns; /* when the cost was last compared */
 	uint64_t lost; /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
-	bool paused, python_is_prepared;
+	bool paused, python_is_prepared, all_have_rings;
+	bool look_at_rings; /* at the clocks of threads with a ring too, in this tick */
 } * ticker;
 
 static const struct sampler_hooks no_hooks, *hooks = &no_hooks;
@@ -66,7 +69,8 @@ static void take_sample(struct sampled_thread *thread)
 /* Reads the frames of a thread for a sample of its wall time. */
 static void read_frames(struct sample *sample, bool is_running)
 {
-	(void)is_running;
+	if (!is_running)
+		perf_source_read_blocked(sample);
 	if (hooks->read_python)
 		hooks->read_python(sample);
 }
@@ -79,22 +83,35 @@ static bool has_wall_samples(const struct sampled_thread *thread)
 	       (thread->stream || thread->python || thread->tid == (uint32_t)getpid());
 }
 
+/* Whether a thread with a ring needs more than the samples that are in it. `last`: these are its
+ * last samples for now. */
+static bool needs_more(struct sampled_thread *thread, bool wall, bool last)
+{
+	perf_source_read(thread);
+	if (!wall && !last && !ticker->look_at_rings)
+		return false;
+	if (!sampled_thread_look(thread))
+		return false;
+	perf_source_write_kernel_time(thread);
+	return wall || last;
+}
+
 /* Looks at a thread, and samples it if it has used at least `least_ns`. */
 static void look_at(struct sampled_thread *thread, uint64_t least_ns)
 {
-	const bool wall = has_wall_samples(thread);
+	const bool wall = has_wall_samples(thread), last = least_ns == TRACE_SAMPLE_WEIGHT_NS;
 
-	if (!sampled_thread_look(thread))
+	if (perf_source_has(thread) ? !needs_more(thread, wall, last)
+				    : !sampled_thread_look(thread))
 		return;
-	if (!wall && thread->cpu_ns - thread->sampled_ns < least_ns)
+	if (!wall && thread->cpu_ns < thread->sampled_ns + least_ns)
 		return;
 	if (!stream_enter()) {
 		trace_lose(TRACE_LOST_SAMPLES, 1);
 		return;
 	}
 	if (wall)
-		wall_samples_look(thread, clock_monotonic_ns(), least_ns,
-			least_ns == TRACE_SAMPLE_WEIGHT_NS, read_frames);
+		wall_samples_look(thread, clock_monotonic_ns(), least_ns, last, read_frames);
 	else
 		take_sample(thread);
 	stream_leave();
@@ -107,13 +124,21 @@ static void look_at_all(uint64_t least_ns)
 
 	if (sampler_settings.wall && hooks->find_python_threads)
 		hooks->find_python_threads();
-	for (uint32_t i = 0; i < count; i++)
+	ticker->all_have_rings = perf_source_can_wait() && !sampler_settings.wall;
+	for (uint32_t i = 0; i < count; i++) {
 		look_at(&threads[i], least_ns);
+		ticker->all_have_rings &= perf_source_has(&threads[i]);
+	}
 }
 
+/* Samples what a new thread has done so far by its clock, because its ring begins now. */
 static void on_found(struct sampled_thread *thread)
 {
-	(void)thread;
+	if (!perf_source_is_on() || ticker->paused)
+		return;
+	look_at(thread, ticker->period_ns / SMALL_PART);
+	thread->sampled_ns = thread->cpu_ns;
+	perf_source_open(thread);
 }
 
 /* Writes the last record of a thread, if it has any. */
@@ -127,6 +152,10 @@ static void state_thread(struct sampled_thread *thread)
 
 static void on_ended(struct sampled_thread *thread)
 {
+	perf_source_read(thread);
+	perf_source_close(thread);
+	if (thread->sampled_ns > thread->cpu_ns)
+		thread->cpu_ns = thread->sampled_ns;
 	if (thread->wall.began_ns && stream_enter()) {
 		wall_samples_end(thread, clock_monotonic_ns());
 		stream_leave();
@@ -179,6 +208,23 @@ static bool is_too_much(uint64_t own_ns, uint64_t process_ns, uint64_t elapsed_n
 	return own_ns > process_ns / 50 && own_ns > elapsed_ns / 200;
 }
 
+/* Opens the rings again, with the period that holds now. */
+static void change_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	if (!perf_source_is_on())
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		perf_source_read(&threads[i]);
+		perf_source_close(&threads[i]);
+	}
+	perf_source_set_period(ticker->period_ns);
+	for (uint32_t i = 0; i < count; i++)
+		perf_source_open(&threads[i]);
+}
+
 /* Halves the rate if the sampler has taken more than its share of CPU time. */
 static void brake(uint64_t now_ns)
 {
@@ -193,6 +239,7 @@ static void brake(uint64_t now_ns)
 			elapsed_ns) &&
 		ticker->period_ns < SECOND_NS) {
 		ticker->period_ns *= 2;
+		change_rings();
 		snprintf(text, sizeof text,
 			"The sampler took more than 2 %% of the process's CPU time, and so it took "
 			"%.3g samples a second of each thread in the end, instead of %u.",
@@ -240,12 +287,22 @@ static void skip_cpu_time(void)
 		if (!sampled_thread_look(thread))
 			continue;
 		thread->sampled_ns = thread->cpu_ns;
+		perf_source_open(thread);
 		if (thread->stated_at && stream_enter()) {
 			wall_samples_end(thread, clock_monotonic_ns());
 			sample_write_thread(thread, thread->sampled_ns, true);
 			stream_leave();
 		}
 	}
+}
+
+static void close_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		perf_source_close(&threads[i]);
 }
 
 /* Follows the recording switch. Returns whether samples are to be taken. */
@@ -257,6 +314,7 @@ static bool follow_switch(void)
 		sampled_threads_update(true);
 		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
 		state_all();
+		close_rings();
 	} else if (!paused && ticker->paused) {
 		sampled_threads_update(true);
 		skip_cpu_time();
@@ -270,14 +328,21 @@ static bool follow_switch(void)
 static void state_source(void)
 {
 	char hz[16];
-	const struct meta facts[] = { { "source.cpu_samples",
-					      "partial: no native frames: samples are of the "
-					      "threads' CPU clocks" },
-		{ "sample.source", "clock" }, { "sample.hz", hz },
+	const struct meta facts[] = { { "sample.hz", hz },
 		{ "sample.clock", sampler_settings.wall ? "wall" : "cpu" } };
 
 	snprintf(hz, sizeof hz, "%u", sampler_settings.hz);
 	meta_set_all(facts, sizeof facts / sizeof facts[0]);
+}
+
+static void set_up(void)
+{
+	ticker->period_ns = SECOND_NS / sampler_settings.hz;
+	ticker->random = clock_now() | 1;
+	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
+	ticker->own_cpu_ns = ticker->brake_ns = 0;
+	ticker->paused = is_paused();
+	perf_source_begin(ticker->period_ns, hooks->read_python);
 }
 
 bool tick_begin(void)
@@ -286,16 +351,13 @@ bool tick_begin(void)
 		ticker = fork_wiped_alloc(sizeof *ticker);
 		state_source();
 	}
+	if (ticker)
+		set_up();
 	if (!ticker || !sampled_threads_setup(on_found, on_ended)) {
 		meta_set("source.cpu_samples",
 			"off: there is no memory for the list of threads (0)");
 		return false;
 	}
-	ticker->period_ns = SECOND_NS / sampler_settings.hz;
-	ticker->random = clock_now() | 1;
-	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
-	ticker->own_cpu_ns = ticker->brake_ns = 0;
-	ticker->paused = is_paused();
 	return true;
 }
 
@@ -309,11 +371,14 @@ static uint64_t random_below(uint64_t limit)
 }
 
 /* The ticks are a period apart in the mean. Their distance varies by a quarter, so that they do not
- * follow a loop of the program. */
+ * follow a loop of the program. Samples in rings need no ticks. */
 uint64_t tick_next_ns(void)
 {
-	const uint64_t now_ns = clock_monotonic_ns(), period_ns = ticker->period_ns;
+	const uint64_t now_ns = clock_monotonic_ns();
+	uint64_t period_ns = ticker->period_ns;
 
+	if (ticker->all_have_rings && period_ns < UPDATE_NS)
+		period_ns = UPDATE_NS;
 	ticker->next_ns += period_ns - period_ns / 8 + random_below(period_ns / 4 + 1);
 	if (ticker->next_ns < now_ns)
 		ticker->next_ns = now_ns + period_ns / 2;
@@ -341,9 +406,20 @@ bool tick(void)
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
+	ticker->look_at_rings = is_due(&ticker->rings_ns, now_ns, RINGS_NS);
 	look_at_all(ticker->period_ns / SMALL_PART);
 	if (is_due(&ticker->state_ns, now_ns, STATE_NS))
 		state_all();
+	return true;
+}
+
+bool tick_read_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		perf_source_read(&threads[i]);
 	return true;
 }
 
@@ -355,5 +431,6 @@ bool tick_finish(void)
 	if (!is_paused() && trace_header())
 		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
 	state_all();
+	close_rings();
 	return true;
 }

@@ -16,6 +16,9 @@ uint64_t tick_next_ns(void);
 
 bool tick(void);
 
+/* Writes the samples that have arrived in the rings of perf_source.h. */
+bool tick_read_rings(void);
+
 /* Takes the last samples, and writes what is left to write. No file is created for them. */
 bool tick_finish(void);
 

@@ -88,8 +88,9 @@ void wall_samples_look(struct sampled_thread *thread, uint64_t now_ns, uint64_t 
 		read_place(thread, ran, read_frames);
 	else if (must || blocked_ns(thread, now_ns) == 0)
 		thread->wall.taken = clock_now();
-	cpu_ns = thread->cpu_ns - thread->sampled_ns;
-	if (cpu_ns >= least_ns)
+	cpu_ns = thread->cpu_ns > thread->sampled_ns ? thread->cpu_ns - thread->sampled_ns : 0;
+	/* A thread with a ring has samples of its CPU time there. */
+	if (cpu_ns >= least_ns && (!thread->events || must))
 		write_state(thread, TRACE_SAMPLE_ON_CPU, cpu_ns, &thread->sampled_ns);
 	waited_ns = thread->waited_ns - thread->wall.waited_ns;
 	if (waited_ns >= least_ns)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ * Samples threads by perf_event_open: the kernel copies the registers and the top of the stack of a
+ * thread into a ring each time that the thread has used a period of CPU time outside of the kernel.
+ * No thread is interrupted by a signal. This is the only file that knows perf_event.
+ *
+ * A ring keeps its event open, so no descriptor is held for it: the event's is closed at once. One
+ * descriptor with a high number is held for all rings, to wait for samples. A forked child has no
+ * rings. One thread uses all functions but
+ * perf_rings_prepare() and perf_rings_forked().
+ */
+#ifndef PPERF_COLLECTOR_SAMPLE_PERF_RING_H
+#define PPERF_COLLECTOR_SAMPLE_PERF_RING_H
+
+#include "collector/sample/unwind.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct perf_ring;
+
+struct perf_sample {
+	uint64_t taken_ns;         /* CLOCK_MONOTONIC */
+	uint64_t lost;             /* samples for which the ring had no room, before this one */
+	bool is_sample;            /* false: only `lost` is set */
+	bool has_registers;        /* `start` is set */
+	struct unwind_start start; /* its stack is valid until the next perf_ring_read() */
+	uint64_t next;             /* for perf_ring_read() */
+};
+
+/* Opens the descriptor to wait with. Called by a thread of the program, which then gets no low
+ * number that another thread expects. */
+void perf_rings_prepare(void);
+
+/* Prepares for a sample each `period_ns` of CPU time, with up to `stack_bytes` of the stack (a
+ * multiple of 8). Tries it on the calling thread: opens an event, and waits until a sample with
+ * registers and stack has arrived. Returns 0 or an errno: ENODATA if no sample arrives. */
+int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes);
+
+/* Changes the period of the rings that are opened from now on. */
+void perf_rings_set_period(uint64_t period_ns);
+
+/* Returns a name for an errno of perf_rings_begin() or perf_ring_open(), such as "EACCES". */
+const char *perf_ring_error_name(int error);
+
+/* Opens a ring for a thread of this process. Returns 0 or an errno: EPERM also if the process may
+ * lock no more memory. */
+int perf_ring_open(struct perf_ring **ring, uint32_t tid);
+void perf_ring_close(struct perf_ring *ring);
+
+/* Reads the next sample. `sample`: what the call before has set; zeros at the first call of a
+ * group, which goes on until false is returned: there is no further sample. */
+bool perf_ring_read(struct perf_ring *ring, struct perf_sample *sample);
+
+/* Waits until a sample may have arrived in some ring, but at most `limit_ms`. Returns false if it
+ * cannot wait: the program has closed the descriptor. */
+bool perf_rings_wait(unsigned limit_ms);
+
+/* Called in a forked child: closes the descriptor that it has inherited. */
+void perf_rings_forked(void);
+
+#endif

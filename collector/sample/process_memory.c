@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/sample/process_memory.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+size_t process_memory_copy(void *to, uint64_t from, size_t bytes)
+{
+	const struct iovec local = { to, bytes };
+	const struct iovec remote = { (void *)(uintptr_t)from, bytes };
+	const int saved = errno;
+	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+	errno = saved;
+	return got > 0 ? (size_t)got : 0;
+}
+
+int process_memory_error(void)
+{
+	const int saved = errno;
+	char from = 1, to = 0;
+	const struct iovec local = { &to, 1 }, remote = { &from, 1 };
+	const int result = process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 ? 0 : errno;
+
+	errno = saved;
+	return result;
+}

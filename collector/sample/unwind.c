@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT
+ * Rules are kept by the address that they were read for, because the same return addresses come
+ * again and again. What is kept is dropped when an object is unloaded.
+ *
+ * The thread's stack is seen through two windows. One is the copy that came with the sample, which
+ * is extended by what follows it in memory when words above it are needed. The other is moved to
+ * what is elsewhere, as the stack that a signal handler had interrupted.
+ */
+#include "collector/sample/unwind.h"
+
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/sample/call_site.h"
+#include "collector/sample/process_memory.h"
+#include "collector/sample/unwind_expression.h"
+
+#include <string.h>
+
+#define RULES_KEPT 16384u /* a power of two */
+#define WINDOW_BYTES_MAX ((size_t)256 << 10)
+#define READ_AT_ONCE ((size_t)64 << 10)
+#define SEARCH_BYTES (64u << 10)
+#define CODE_WITHOUT_RULES_MAX (1u << 20) /* bytes of a function without rules */
+#define LOWEST_ADDRESS 65536u             /* what is below is not memory: vm.mmap_min_addr */
+
+/* Registers that a function preserves for its caller. */
+#define PRESERVED                                                                      \
+	(1u << UNWIND_RBX | 1u << UNWIND_RBP | 0xfu << UNWIND_R12 | 1u << UNWIND_RSP | \
+		1u << UNWIND_RETURN)
+
+#define LOCATION (1u << UNWIND_RSP | 1u << UNWIND_RETURN)
+
+enum kept_answer { NOT_KNOWN, NO, YES };
+
+/* What is known of an address. */
+struct kept_rule {
+	uint64_t pc;
+	uint8_t has_rule, ends_call; /* enum kept_answer; ends_call: of the address behind it */
+	struct unwind_rule rule;
+};
+
+/* A copy of the memory [from, to). */
+struct window {
+	const uint8_t *bytes;
+	uint64_t from, to;
+};
+
+struct unwinder {
+	struct code_map map;
+	struct unwind_expressions expressions;
+	struct unwind_scratch scratch;
+	struct kept_rule rules[RULES_KEPT];
+	struct window sampled, other;
+	uint8_t sampled_bytes[WINDOW_BYTES_MAX], other_bytes[READ_AT_ONCE];
+};
+
+/* One walk. */
+struct walk {
+	struct unwinder *u;
+	struct unwind_registers registers;
+	bool exact; /* the address is of the next instruction, and not behind a call */
+	unsigned guesses;
+};
+
+enum step_result {
+	STEP_OK,
+	STEP_LAST,    /* the frame is the thread's first */
+	STEP_NO_RULE, /* the rule is missing, or needs a register that is not known */
+	STEP_UNREADABLE
+};
+
+/* ---- what is kept of addresses ---- */
+
+static struct kept_rule *kept_rule_of(struct unwinder *u, uint64_t pc)
+{
+	struct kept_rule *k =
+		&u->rules[(pc * UINT64_C(0x9e3779b97f4a7c15)) >> 50 & (RULES_KEPT - 1)];
+
+	if (k->pc != pc) {
+		k->pc = pc;
+		k->has_rule = k->ends_call = NOT_KNOWN;
+	}
+	return k;
+}
+
+/* Returns NULL if there is no rule for `pc`. */
+static const struct unwind_rule *find_rule(struct unwinder *u, uint64_t pc)
+{
+	struct kept_rule *k = kept_rule_of(u, pc);
+	struct code_object *o;
+
+	if (k->has_rule == NOT_KNOWN) {
+		o = code_map_find(&u->map, pc);
+		k->has_rule = o && unwind_rule_read(o, pc, &k->rule, &u->expressions, &u->scratch)
+				      ? YES
+				      : NO;
+	}
+	return k->has_rule == YES ? &k->rule : NULL;
+}
+
+/* Whether `word` is an address that a function with unwind rules returns to. */
+static bool is_return_address(struct unwinder *u, uint64_t word)
+{
+	const struct code_object *o;
+	struct kept_rule *k;
+
+	if (word - 8 < u->map.code_start || word >= u->map.code_end)
+		return false;
+	o = code_map_find(&u->map, word - 1);
+	if (!o || word - 8 < o->code_start || word >= o->code_end)
+		return false;
+	k = kept_rule_of(u, word - 1);
+	if (k->ends_call == NOT_KNOWN)
+		k->ends_call = call_site_ends_at(word) ? YES : NO;
+	return k->ends_call == YES && find_rule(u, word - 1);
+}
+
+/* ---- the thread's memory ---- */
+
+/* Appends to the sampled stack what follows it in memory. */
+static void extend_sampled(struct unwinder *u)
+{
+	struct window *w = &u->sampled;
+	const size_t kept = (size_t)(w->to - w->from);
+	size_t room = WINDOW_BYTES_MAX - kept;
+
+	if (w->bytes != u->sampled_bytes) {
+		if (kept)
+			memcpy(u->sampled_bytes, w->bytes, kept);
+		w->bytes = u->sampled_bytes;
+	}
+	room = room < READ_AT_ONCE ? room : READ_AT_ONCE;
+	w->to += process_memory_copy(u->sampled_bytes + kept, w->to, room);
+}
+
+static void move_other(struct unwinder *u, uint64_t from)
+{
+	u->other.bytes = u->other_bytes;
+	u->other.from = from;
+	u->other.to = from + process_memory_copy(u->other_bytes, from, READ_AT_ONCE);
+}
+
+static bool is_in_window(const struct window *w, uint64_t address)
+{
+	return address >= w->from && address + 8 <= w->to;
+}
+
+/* Returns the window that holds the word at `address`, or NULL. */
+static const struct window *window_with(struct unwinder *u, uint64_t address)
+{
+	const struct window *w = &u->sampled;
+
+	if (is_in_window(w, address))
+		return w;
+	if (address >= w->from && address < w->to + READ_AT_ONCE - 8 &&
+		w->to - w->from < WINDOW_BYTES_MAX)
+		extend_sampled(u);
+	if (is_in_window(w, address))
+		return w;
+	if (!is_in_window(&u->other, address))
+		move_other(u, address & ~UINT64_C(7));
+	return is_in_window(&u->other, address) ? &u->other : NULL;
+}
+
+static bool read_word(void *walk, uint64_t address, uint64_t *word)
+{
+	const struct walk *w = walk;
+	const struct window *window;
+
+	if (address < LOWEST_ADDRESS || address > UINT64_MAX - READ_AT_ONCE)
+		return false;
+	window = window_with(w->u, address);
+	if (window)
+		memcpy(word, window->bytes + (address - window->from), 8);
+	return window != NULL;
+}
+
+/* ---- one step ---- */
+
+static bool is_known(const struct walk *w, unsigned reg)
+{
+	return w->registers.known >> reg & 1;
+}
+
+static bool compute(struct walk *w, int32_t expression, const uint64_t *first, uint64_t *result)
+{
+	return unwind_expression_compute(
+		&w->u->expressions.all[expression], &w->registers, first, read_word, w, result);
+}
+
+static bool compute_cfa(struct walk *w, const struct unwind_rule *rule, uint64_t *cfa)
+{
+	if (rule->cfa_is_expression)
+		return compute(w, rule->cfa_value, NULL, cfa);
+	*cfa = w->registers.value[rule->cfa_register] + (uint64_t)(int64_t)rule->cfa_value;
+	return is_known(w, rule->cfa_register);
+}
+
+/* Computes the caller's value of `reg`. Returns false if it is not known. */
+static bool restore_value(
+	struct walk *w, const struct unwind_rule *rule, unsigned reg, uint64_t cfa, uint64_t *value)
+{
+	const int32_t rule_value = rule->value[reg];
+
+	switch (rule->place[reg]) {
+	case UNWIND_SAME:
+		*value = reg == UNWIND_RSP ? cfa : w->registers.value[reg];
+		return reg == UNWIND_RSP ||
+		       (is_known(w, reg) && (PRESERVED >> reg & 1 || rule->signal_frame));
+	case UNWIND_AT_CFA:
+		return read_word(w, cfa + (uint64_t)(int64_t)rule_value, value);
+	case UNWIND_CFA_PLUS:
+		*value = cfa + (uint64_t)(int64_t)rule_value;
+		return true;
+	case UNWIND_IN_REGISTER:
+		*value = w->registers.value[rule_value];
+		return is_known(w, (unsigned)rule_value);
+	case UNWIND_AT_EXPRESSION:
+		return compute(w, rule_value, &cfa, value) && read_word(w, *value, value);
+	case UNWIND_IS_EXPRESSION:
+		return compute(w, rule_value, &cfa, value);
+	default:
+		return false;
+	}
+}
+
+/* Continues in the caller of the frame whose rule and CFA are given. A caller's stack pointer is
+ * above its callee's, with two exceptions: a signal handler may have a stack of its own, and the
+ * innermost function may have replaced it already, as longjmp does. */
+static enum step_result enter_caller(struct walk *w, const struct unwind_rule *rule, uint64_t cfa)
+{
+	struct unwind_registers caller = { .known = 0 };
+	uint64_t value = 0;
+
+	for (unsigned reg = UNWIND_REGISTERS; reg-- > 0;) {
+		if (!restore_value(w, rule, reg, cfa, &value))
+			continue;
+		caller.value[reg] = value;
+		caller.known |= 1u << reg;
+	}
+	if ((caller.known & LOCATION) != LOCATION ||
+		(!rule->signal_frame &&
+			caller.value[UNWIND_RSP] < w->registers.value[UNWIND_RSP] + !w->exact))
+		return STEP_UNREADABLE;
+	if (!caller.value[UNWIND_RETURN])
+		return STEP_LAST;
+	w->registers = caller;
+	w->exact = rule->signal_frame;
+	return STEP_OK;
+}
+
+/* Continues in the caller by the frame's rule. */
+static enum step_result step(struct walk *w)
+{
+	const struct unwind_rule *rule = find_rule(
+		w->u, w->registers.value[UNWIND_RETURN] - !w->exact);
+	uint64_t cfa;
+
+	if (!rule)
+		return STEP_NO_RULE;
+	if (rule->place[UNWIND_RETURN] == UNWIND_UNDEFINED)
+		return STEP_LAST;
+	if (!compute_cfa(w, rule, &cfa))
+		return STEP_NO_RULE;
+	return enter_caller(w, rule, cfa);
+}
+
+/* ---- the search for a caller ---- */
+
+/* Sets `trial` to the state of the caller if its return address is at `at`. If the frame has a rule
+ * (only its CFA was not known), the rule says where the other registers are. Else rbp may have been
+ * pushed after the return address. */
+static bool assume_return_address(struct walk *trial, const struct walk *w, uint64_t at,
+	uint64_t word, const struct unwind_rule *rule)
+{
+	const uint64_t sp = at + 8;
+	uint64_t pushed;
+
+	*trial = *w;
+	trial->guesses++;
+	if (rule)
+		return enter_caller(trial, rule, sp) == STEP_OK &&
+		       trial->registers.value[UNWIND_RETURN] == word;
+	trial->exact = false;
+	trial->registers.known &= 1u << UNWIND_RSP | 1u << UNWIND_RETURN | 1u << UNWIND_RBP;
+	trial->registers.value[UNWIND_RSP] = sp;
+	trial->registers.value[UNWIND_RETURN] = word;
+	if (at - 8 >= w->registers.value[UNWIND_RSP] && read_word(trial, at - 8, &pushed) &&
+		pushed > at && pushed - at < READ_AT_ONCE)
+		trial->registers.value[UNWIND_RBP] = pushed;
+	if (trial->registers.value[UNWIND_RBP] <= at)
+		trial->registers.known &= ~(1u << UNWIND_RBP);
+	return true;
+}
+
+/* Whether the caller that a search found has a caller of its own. */
+static bool has_caller(const struct walk *trial)
+{
+	struct walk further = *trial;
+	enum step_result result = step(&further);
+
+	return result == STEP_LAST ||
+	       (result == STEP_OK &&
+		       is_return_address(trial->u, further.registers.value[UNWIND_RETURN]));
+}
+
+/* How well a word fits as the return address that is searched. */
+enum fit { FITS_NOT, FITS_POORLY, FITS_PERHAPS, FITS };
+
+/* Judges whether the call before the return address `word` has called the function of `pc`. A
+ * return address that an earlier call has left on the stack names another function. So does the
+ * right one if that function jumped to the one of `pc`. `function`: where it begins; 0: not known,
+ * and there are no rules. */
+static enum fit judge_call(struct unwinder *u, uint64_t word, uint64_t pc, uint64_t function)
+{
+	const uint64_t target = call_site_target(word);
+	const struct unwind_rule *rule;
+	bool same;
+
+	if (!target)
+		return FITS_PERHAPS;
+	rule = find_rule(u, target);
+	if (function)
+		same = rule && rule->function == function;
+	else
+		same = !rule && target <= pc && pc - target < CODE_WITHOUT_RULES_MAX;
+	return same ? FITS : FITS_POORLY;
+}
+
+/* Judges `word`, found at `at`. If it fits in some way, `trial` is the state of the caller. */
+static enum fit judge(struct walk *trial, const struct walk *w, uint64_t at, uint64_t word,
+	const struct unwind_rule *rule)
+{
+	const uint64_t pc = w->registers.value[UNWIND_RETURN] - !w->exact;
+	enum fit fit;
+
+	if (!is_return_address(w->u, word) || !assume_return_address(trial, w, at, word, rule))
+		return FITS_NOT;
+	fit = judge_call(w->u, word, pc, rule ? rule->function : 0);
+	if (fit == FITS_PERHAPS)
+		fit = has_caller(trial) ? FITS : FITS_POORLY;
+	return fit;
+}
+
+/* Searches the stack for the return address of a frame whose rule is missing. Takes the first that
+ * fits, else the first that fits poorly. Returns false if there is none. */
+static bool search_caller(struct walk *w)
+{
+	const uint64_t sp = (w->registers.value[UNWIND_RSP] + 7) & ~UINT64_C(7);
+	const struct unwind_rule *kept = find_rule(
+		w->u, w->registers.value[UNWIND_RETURN] - !w->exact);
+	/* What is kept may be replaced meanwhile. */
+	const struct unwind_rule copy = kept ? *kept : (struct unwind_rule){ .function = 0 };
+	struct walk trial, poor = { .u = NULL };
+	enum fit fit = FITS_NOT;
+	uint64_t word;
+
+	if (w->guesses == UNWIND_GUESSES_MAX)
+		return false;
+	for (uint64_t at = sp; fit != FITS && at < sp + SEARCH_BYTES && read_word(w, at, &word);
+		at += 8) {
+		fit = judge(&trial, w, at, word, kept ? &copy : NULL);
+		if (fit == FITS_POORLY && !poor.u)
+			poor = trial;
+	}
+	if (fit == FITS)
+		*w = trial;
+	else if (poor.u)
+		*w = poor;
+	return fit == FITS || poor.u;
+}
+
+/* ---- */
+
+static struct walk begin_walk(struct unwinder *u, const struct unwind_start *start)
+{
+	const size_t bytes = start->stack_bytes < WINDOW_BYTES_MAX ? start->stack_bytes
+								   : WINDOW_BYTES_MAX;
+	const uint64_t from = start->registers.value[UNWIND_RSP];
+
+	u->sampled = (struct window){ start->stack, from, from + bytes };
+	u->other = (struct window){ NULL, 0, 0 };
+	return (struct walk){ .u = u, .registers = start->registers, .exact = true };
+}
+
+void unwinder_walk(struct unwinder *u, const struct unwind_start *start, struct unwind_stack *stack)
+{
+	struct walk w = begin_walk(u, start);
+	enum step_result result = STEP_OK;
+
+	stack->frames = 0;
+	do {
+		stack->address[stack->frames++] = w.registers.value[UNWIND_RETURN];
+		if (stack->frames == UNWIND_FRAMES_MAX)
+			break;
+		result = step(&w);
+		if (result == STEP_NO_RULE && search_caller(&w))
+			result = STEP_OK;
+	} while (result == STEP_OK);
+	stack->cut = result != STEP_LAST;
+	stack->guessed = w.guesses > 0;
+}
+
+bool unwinder_update(struct unwinder *u)
+{
+	const enum code_map_change change = code_map_update(&u->map);
+
+	if (change == CODE_MAP_SHRANK) {
+		memset(u->rules, 0, sizeof u->rules);
+		u->expressions.count = 0;
+	} else if (change == CODE_MAP_GREW) {
+		for (uint32_t i = 0; i < RULES_KEPT; i++)
+			if (u->rules[i].has_rule == NO)
+				u->rules[i].pc = 0;
+	}
+	return change != CODE_MAP_SAME;
+}
+
+uint32_t unwinder_count_frames(
+	struct unwinder *u, const struct unwind_stack *stack, uint64_t function)
+{
+	const struct unwind_rule *rule;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < stack->frames; i++) {
+		rule = find_rule(u, stack->address[i] - (i > 0));
+		count += rule && rule->function == function;
+	}
+	return count;
+}
+
+struct unwinder *unwinder_open(void)
+{
+	return fork_kept_alloc(sizeof(struct unwinder));
+}
+
+void unwinder_close(struct unwinder *u)
+{
+	fork_kept_free(u, sizeof *u);
+}
