@@ -104,8 +104,10 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
 	case TRACE_CPU_SAMPLE:
-		profile->counts.cpu_samples++;
-		profile_cpu_sample(profile, event);
+	case TRACE_SAMPLE:
+	case TRACE_SAMPLED_THREAD:
+	case TRACE_SAMPLE_PYTHON:
+		profile_sample_record(profile, event);
 		break;
 	case TRACE_CLOCK:
 	case TRACE_COLLECTIVE: /* collective_calls.h */
@@ -305,6 +307,7 @@ static void free_state(struct profile *profile)
 	free(state->threads);
 	free(state->async_ranges);
 	free(state->api_of);
+	sampled_index_free(state->sampled);
 	free(state->counters);
 	step_sections_free(state->sections);
 	counted_ranges_free(state->counted_ranges);
@@ -532,6 +535,7 @@ void profile_free(struct profile *profile)
 	tree_free(profile->tree);
 	free(profile->apis);
 	free(profile->threads);
+	free(profile->sampled_threads);
 	free(profile->oom_ranges);
 	free(profile->oom_threads);
 	free(profile);
