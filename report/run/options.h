@@ -30,6 +30,7 @@ struct view;
 	X(LINE, line)         \
 	X(SIZE, size)         \
 	X(LIBRARY, library)   \
+	X(FUNCTION, function) \
 	X(CLASS, class)
 
 enum rows_by {
