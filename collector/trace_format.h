@@ -101,9 +101,12 @@
  *   version.nccl            of the NCCL that the program called first: `2.27.5`
  *   cupti.library           its path
  *   source.nvtx, source.cuda_symbols, source.cupti, source.torch_ops, source.torch_modules,
- *   source.torch_compile, source.torch_memory, source.python_stacks
+ *   source.torch_compile, source.torch_memory, source.python_stacks, source.cpu_samples
  *                           `on`, `off: REASON (CODE)` or `partial: REASON`;
  *                           absent: the program does not use it
+ *   sample.hz               samples a second of each thread (PPERF_SAMPLE); absent: no CPU samples
+ *   sample.clock            PPERF_SAMPLE_CLOCK: cpu or wall
+ *   sample.source           what takes samples: clock (the threads' CPU clocks) or perf
  *   schedule                PPERF_SCHEDULE as parsed:
  *                           `skip_first:0,wait:1,warmup:1,active:3,repeat:1`;
  *                           absent: everything is recorded
@@ -540,8 +543,8 @@ enum trace_self_what {
 	TRACE_SELF_FLUSH,
 	TRACE_SELF_STACK,
 	TRACE_SELF_SAMPLE, /* DEVICE_MEMORY records from NVML */
-	/* The sampler of PPERF_SAMPLE. `duration` is the CPU time that its thread has used since its
-	 * last such record. It is not an interval of any other thread. */
+	/* The sampler of PPERF_SAMPLE. `duration` is the CPU time that its thread has used since
+	 * its last such record. It is not an interval of any other thread. */
 	TRACE_SELF_SAMPLER
 };
 struct trace_self {
@@ -569,9 +572,9 @@ struct trace_cpu_sample {
  * and name the sampled threads by their kernel thread ids. The report gives a sample to the ranges
  * that were open on that thread at its moment.
  *
- * A frame id identifies a frame together with all its callers: frames form a tree. FRAME and PYTHON_FRAME
- * are dictionary records and share one sequence of ids, counted from 1. A parent precedes its
- * children. */
+ * A frame id identifies a frame together with all its callers: frames form a tree. FRAME and
+ * PYTHON_FRAME are dictionary records and share one sequence of ids, counted from 1. A parent
+ * precedes its children. */
 struct trace_frame {
 	struct trace_head head;
 	uint32_t frame, parent; /* parent: the caller's id; 0: `frame` is the outermost */
@@ -622,8 +625,12 @@ struct trace_sample {
 	uint32_t native; /* id of the frame that called the one of `pc`; 0: not known */
 	uint32_t python; /* id of the innermost Python frame; 0: none */
 };
-/* The clocks of a sampled thread, since the thread began. The sampler writes one such record when it
- * first sees a thread, one when it looks at the thread last, and some between. */
+/* The clocks of a sampled thread, since the thread began. The sampler writes one such record when
+ * it first samples a thread, one when it looks at the thread last, and some between. head.flags:
+ * TRACE_SAMPLED_THREAD_RESUMED if no sample represents the CPU time since the record before: it is
+ * the thread's first record, or recording was paused in between. The samples between two records
+ * represent the difference of their `cpu_ns`. */
+#define TRACE_SAMPLED_THREAD_RESUMED 1u
 struct trace_sampled_thread {
 	struct trace_head head;
 	uint64_t stamp;

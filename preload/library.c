@@ -25,6 +25,7 @@
 #include "preload/torch/operators.h"
 #include "preload/user/callbacks.h"
 #include "preload/user/interface.h"
+#include "preload/sampling.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -317,6 +318,12 @@ static const char *allocator_setting(void)
 	return setting ? setting : getenv("PYTORCH_CUDA_ALLOC_CONF");
 }
 
+static void fork_prepare_library(void)
+{
+	sampling_fork_prepare();
+	stream_fork_prepare();
+}
+
 /* Runs in a child made by fork. Memory of fork_wiped_alloc() is zeroed there already. */
 static void fork_child_library(void)
 {
@@ -327,6 +334,7 @@ static void fork_child_library(void)
 	native_stack_forked();
 	torch_modules_forked();
 	torch_ops_forked();
+	sampling_fork_child();
 }
 
 /* Called when a recording window begins or ends. */
@@ -413,7 +421,8 @@ __attribute__((constructor)) static void start_library(void)
 		claim_cuda_injection(self);
 		set_variable("PPERF_RUN", settings->run, true);
 		configure_sources();
-		pthread_atfork(stream_fork_prepare, NULL, fork_child_library);
+		pthread_atfork(fork_prepare_library, sampling_fork_parent, fork_child_library);
+		sampling_start(settings);
 	}
 	errno = saved;
 }
@@ -499,6 +508,7 @@ __attribute__((destructor)) static void end_library(void)
 	if (!settings)
 		return;
 	signal_guard_begin(&guard);
+	sampling_end();
 	trace_finish_opening();
 	header = trace_header();
 	if (header) {

@@ -322,6 +322,55 @@ static void read_ring_keep(struct pperf_settings *s, const char *value)
 		valid ? "only with PPERF_RING" : "off, oom, slow:N or oom,slow:N");
 }
 
+/* Reads a number. Returns false if `value` is none, or is not from 0 to `most`. */
+static bool parse_number(const char *value, unsigned long most, uint32_t *number)
+{
+	char *end;
+	unsigned long read;
+
+	if (*value < '0' || *value > '9')
+		return false;
+	read = strtoul(value, &end, 10);
+	*number = (uint32_t)read;
+	return !*end && read <= most;
+}
+
+/* Reads a variable that has one of two values. Returns whether it is the second. */
+static bool variable_is_second(
+	struct pperf_settings *s, const char *variable, const char *first, const char *second)
+{
+	const char *value = variable_value(variable);
+	char wanted[32];
+
+	if (value && strcmp(value, first) && strcmp(value, second)) {
+		snprintf(wanted, sizeof wanted, "%s or %s", first, second);
+		note_bad_value(s, variable, value, wanted);
+	}
+	return value && !strcmp(value, second);
+}
+
+static void read_sampling(struct pperf_settings *s)
+{
+	const char *hz = variable_value("PPERF_SAMPLE"),
+		   *stack = variable_value("PPERF_SAMPLE_STACK");
+	struct sampler_settings *sampling = &s->sampling;
+
+	if (hz && !parse_number(hz, SAMPLER_HZ_MAX, &sampling->hz)) {
+		sampling->hz = 0;
+		note_bad_value(s, "PPERF_SAMPLE", hz, "samples a second, such as 99; at most 1000");
+	}
+	sampling->stack_bytes = SAMPLER_STACK_DEFAULT;
+	if (stack && (!parse_number(stack, SAMPLER_STACK_MAX, &sampling->stack_bytes) ||
+			     sampling->stack_bytes % 8)) {
+		sampling->stack_bytes = SAMPLER_STACK_DEFAULT;
+		note_bad_value(s, "PPERF_SAMPLE_STACK", stack,
+			"bytes, a multiple of 8 up to 65528; 0: no native frames");
+	}
+	sampling->wall = variable_is_second(s, "PPERF_SAMPLE_CLOCK", "cpu", "wall");
+	sampling->no_perf = variable_is_second(s, "PPERF_SAMPLE_KIND", "perf", "clock");
+	sampling->children_need_file = !s->all_children;
+}
+
 void settings_read(struct pperf_settings *s)
 {
 	const char *output = variable_value("PPERF_OUTPUT"), *limit = variable_value("PPERF_MAX"),
@@ -382,6 +431,7 @@ void settings_read(struct pperf_settings *s)
 	read_ring_keep(s, variable_value("PPERF_RING_KEEP"));
 	s->step_marker = variable_value("PPERF_STEP_MARKER");
 	s->shapes = variable_flag(s, "PPERF_SHAPES", false);
+	read_sampling(s);
 	s->quiet = variable_value("PPERF_QUIET") ? variable_flag(s, "PPERF_QUIET", true) : -1;
 }
 

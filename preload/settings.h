@@ -6,6 +6,7 @@
 
 #include "collector/cupti/session.h"
 #include "collector/file/trace_file.h"
+#include "collector/sample/sampler.h"
 #include "collector/stream/schedule.h"
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,27 +14,31 @@
 
 /* Every setting with its default. The report also uses PPERF_STEP_MARKER, which it reads from the
  * trace. */
-#define SETTINGS(X)                   \
-	X(PPERF_OUTPUT, "trace.bin")  \
-	X(PPERF_MAX, "4G")            \
-	X(PPERF_RING, "0")            \
-	X(PPERF_RING_KEEP, "off")     \
-	X(PPERF_CHILDREN, "gpu")      \
-	X(PPERF_STACKS, "alloc")      \
-	X(PPERF_NVTX, "1")            \
-	X(PPERF_CUDA, "1")            \
-	X(PPERF_CUPTI, "1")           \
-	X(PPERF_CUPTI_BUFFERS, "64M") \
-	X(PPERF_GRAPHS, "nodes")      \
-	X(PPERF_TENSORS, "1")         \
-	X(PPERF_PYTHON, "1")          \
-	X(PPERF_MODULES, "1")         \
-	X(PPERF_OPS, "events")        \
-	X(PPERF_SHAPES, "0")          \
-	X(PPERF_PYSTACKS, "own")      \
-	X(PPERF_SCHEDULE, "")         \
-	X(PPERF_STEP_MARKER, "")      \
-	X(PPERF_REDACT, "0")          \
+#define SETTINGS(X)                    \
+	X(PPERF_OUTPUT, "trace.bin")   \
+	X(PPERF_MAX, "4G")             \
+	X(PPERF_RING, "0")             \
+	X(PPERF_RING_KEEP, "off")      \
+	X(PPERF_CHILDREN, "gpu")       \
+	X(PPERF_STACKS, "alloc")       \
+	X(PPERF_NVTX, "1")             \
+	X(PPERF_CUDA, "1")             \
+	X(PPERF_CUPTI, "1")            \
+	X(PPERF_CUPTI_BUFFERS, "64M")  \
+	X(PPERF_GRAPHS, "nodes")       \
+	X(PPERF_TENSORS, "1")          \
+	X(PPERF_PYTHON, "1")           \
+	X(PPERF_MODULES, "1")          \
+	X(PPERF_OPS, "events")         \
+	X(PPERF_SHAPES, "0")           \
+	X(PPERF_PYSTACKS, "own")       \
+	X(PPERF_SAMPLE, "0")           \
+	X(PPERF_SAMPLE_CLOCK, "cpu")   \
+	X(PPERF_SAMPLE_STACK, "16384") \
+	X(PPERF_SAMPLE_KIND, "perf")   \
+	X(PPERF_SCHEDULE, "")          \
+	X(PPERF_STEP_MARKER, "")       \
+	X(PPERF_REDACT, "0")           \
 	X(PPERF_QUIET, "")
 
 enum setting {
@@ -57,14 +62,15 @@ struct pperf_settings {
 	bool shapes;               /* record the shapes of operators' inputs */
 	const char *python_stacks; /* PPERF_PYSTACKS; NULL: not set; environment */
 	bool scheduled;
-	struct schedule schedule; /* PPERF_SCHEDULE */
-	bool keeps_oom;           /* PPERF_RING_KEEP: oom */
-	uint32_t keeps_slow;      /* PPERF_RING_KEEP: slow:N, in tenths; 0: not */
-	const char *step_marker;  /* PPERF_STEP_MARKER; NULL: not set; environment */
-	const char *stacks;       /* PPERF_STACKS; NULL: not set; environment */
-	bool cupti_hands_over;    /* PPERF_CUPTI=yield */
-	enum cupti_graphs graphs; /* PPERF_GRAPHS */
-	uint64_t graph_nodes_max; /* N of PPERF_GRAPHS=auto:N; 0: not set */
+	struct schedule schedule;         /* PPERF_SCHEDULE */
+	bool keeps_oom;                   /* PPERF_RING_KEEP: oom */
+	uint32_t keeps_slow;              /* PPERF_RING_KEEP: slow:N, in tenths; 0: not */
+	struct sampler_settings sampling; /* PPERF_SAMPLE and what belongs to it */
+	const char *step_marker;          /* PPERF_STEP_MARKER; NULL: not set; environment */
+	const char *stacks;               /* PPERF_STACKS; NULL: not set; environment */
+	bool cupti_hands_over;            /* PPERF_CUPTI=yield */
+	enum cupti_graphs graphs;         /* PPERF_GRAPHS */
+	uint64_t graph_nodes_max;         /* N of PPERF_GRAPHS=auto:N; 0: not set */
 	/* The tool that NVTX_INJECTION64_PATH named before us, in this process or an earlier one of
 	 * the run. "": none. Environment. */
 	const char *chained_nvtx;

@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 
 # The library: preload/ may include collector/. The report: of the library it includes collector/trace_format.h alone.
-LIBRARY='collector collector/process collector/file collector/stream collector/cupti
+LIBRARY='collector collector/process collector/file collector/stream collector/sample collector/cupti
 preload/python preload/cuda preload/nccl preload/nvtx preload/user preload/torch preload'
 REPORT='report/base report/text report/stats report/trace report/cache report/symbols report/gpu report/import/convert report/import/kineto
 report/import/nsys report/import/snapshot report/import/timeline report/import report/steps report/profile report/run report/analysis report/analysis/critical_path

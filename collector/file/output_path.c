@@ -5,6 +5,7 @@
 #include "collector/file/output_path.h"
 
 #include "collector/process/fork_wiped_memory.h"
+#include "collector/process/high_descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -143,17 +144,6 @@ static int path_error(const char *path)
 	if (lstat(path, &st) || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
 		return 0;
 	return S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
-}
-
-/* Duplicates `fd` at a high number, so that it does not collide with descriptors of the program. */
-static int high_descriptor(int fd)
-{
-	static const int floors[] = { 1000, 500, 200, 64, 3 };
-	int high = -1;
-
-	for (size_t i = 0; i < sizeof floors / sizeof floors[0] && high < 0; i++)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, floors[i]);
-	return high;
 }
 
 int output_move_fd_high(int fd)

@@ -12,6 +12,7 @@
 #include "collector/file/trace_file.h"
 #include "collector/stream/control.h"
 #include "collector/stream/held_memory.h"
+#include "collector/stream/peer.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -357,7 +358,7 @@ static bool start_stream(struct stream *s, struct trace_header *header, enum tra
 	*s->frames = (struct range_frame){ .domain = FRAME_NONE, .level = UINT32_MAX };
 	stream_set_top(s, s->frames);
 	list_stream(s);
-	s->tid = (uint32_t)syscall(SYS_gettid);
+	__atomic_store_n(&s->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELAXED);
 	s->slot = NULL;
 	if (!acquire_slot(s, false, reason))
 		return false;
@@ -489,6 +490,39 @@ struct stream *stream_begin_slow(void)
 	return s;
 }
 
+/* ---- what other threads read of a stream (collector/stream/peer.h) ---- */
+
+const struct stream *stream_peer_find(uint32_t tid)
+{
+	const struct stream *s = NULL;
+	struct signal_guard guard;
+
+	if (!stream_registry)
+		return NULL;
+	signal_guard_begin(&guard);
+	pthread_mutex_lock(&stream_registry->lock);
+	for (s = stream_registry->streams; s; s = s->next_listed)
+		if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) == tid)
+			break;
+	pthread_mutex_unlock(&stream_registry->lock);
+	signal_guard_end(&guard);
+	return s;
+}
+
+bool stream_peer_node(const struct stream *peer, uint32_t tid, uint32_t *node)
+{
+	*node = __atomic_load_n(&peer->node, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&peer->tid, __ATOMIC_RELAXED) == tid &&
+	       !__atomic_load_n(&peer->unresolved, __ATOMIC_RELAXED);
+}
+
+uint64_t stream_peer_count(void)
+{
+	const struct trace_header *header = trace_header();
+
+	return header ? __atomic_load_n(&header->streams, __ATOMIC_RELAXED) : 0;
+}
+
 bool stream_enter(void)
 {
 	return stream_begin() != NULL;
@@ -572,6 +606,7 @@ void stream_end(void)
 	stream_flush_skips(s);
 	retire_slot(s);
 	s->slot = NULL;
+	__atomic_store_n(&s->tid, 0, __ATOMIC_RELAXED);
 	stream_tls.mine = NULL;
 	release_stream(s);
 	signal_guard_end(&guard);

@@ -115,7 +115,8 @@ struct stream {
 	uint64_t slot_offset;
 	uint64_t lost, lost_reported; /* events not recorded; those already in LOST records */
 	uint32_t too_deep;            /* pushes beyond STREAM_FRAMES_MAX that are still open */
-	uint32_t id, tid;
+	uint32_t id;
+	uint32_t tid;               /* atomic; 0: no thread has this stream */
 	uint32_t refusals;          /* failed seals since the last success; limits retries */
 	uint32_t restarts;          /* ring_restarts() at the last seal that was needed */
 	uint32_t reason;            /* enum trace_loss of the last failure */
@@ -246,7 +247,8 @@ static inline void stream_finish(void)
 static inline void stream_set_top(struct stream *s, struct range_frame *top)
 {
 	s->top = top;
-	s->node = top->node;
+	/* Atomic: the sampler reads it (collector/stream/peer.h). */
+	__atomic_store_n(&s->node, top->node, __ATOMIC_RELAXED);
 }
 
 /* Recomputes fast_room after a change of the room, too_deep or the recording switch. */

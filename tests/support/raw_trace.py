@@ -12,7 +12,7 @@ from types import SimpleNamespace
 KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LOST SELF LAUNCH GRAPH_LAUNCH COPY SET SYNC ALLOC FREE GPU_BATCH
 KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC
 AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE TENSOR_NEXT WINDOW AWAY DEVICE_RATES MIXED_STACK DEVICE_MEMORY MAPPING CPU_SAMPLE
-COMMUNICATOR COLLECTIVE""".split()
+COMMUNICATOR COLLECTIVE FRAME PYTHON_FRAME SAMPLE SAMPLED_THREAD SAMPLE_PYTHON""".split()
 HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
@@ -40,6 +40,9 @@ FIELDS = {
     "TENSOR_NEXT": "stamp:Q block:Q",
     "DEVICE_MEMORY": "stamp:Q free_bytes:Q total_bytes:Q process_bytes:Q device:I reason:I",
     "CPU_SAMPLE": "stamp:Q function:I module:I",
+    "SAMPLE": "stamp:Q pc:Q ago:I tid:I weight:I state:I native:I python:I",
+    "SAMPLED_THREAD": "stamp:Q cpu_ns:Q waited_ns:Q tid:I thread_name:I",
+    "SAMPLE_PYTHON": "stamp:Q since:Q python:I reserved:I",
     "COLLECTIVE": "stamp:Q duration:Q bytes:Q number:Q gpu_stream:Q communicator:I operation:I data_type:I peer:I result:I calls:I",
     "WINDOW": "stamp:Q step:Q edge:I cycle:I warmup:I reserved:I",
     "AWAY": "stamp:Q realtime_ns:Q edge:I reserved:I",
@@ -52,6 +55,8 @@ DICTIONARY = { # records of the dictionary
     "DEVICE": "device:I major:I minor:I multiprocessors:I warp_threads:I threads_per_sm:I blocks_per_sm:I threads_per_block:I registers_per_sm:I "
               "registers_per_block:I shared_per_sm:I shared_per_block:I reserved_shared:I name:I memory_bytes:Q uuid:16B",
     "DEVICE_RATES": "device:I clock_khz:I memory_clock_khz:I bus_bits:I",
+    "FRAME": "frame:I parent:I address:Q",
+    "PYTHON_FRAME": "frame:I parent:I function:I file:I line:I entry:I",
     "COMMUNICATOR": "key:Q communicator:I ranks:I rank:I device:I",
     "CONTEXT": "context:I device:I stream:I null_stream:I handle:Q priority:I",
     "GRAPH_NODE": "graph_node:Q original:Q type:I graph:I",

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ * The nodes are in memory that doubles and is never freed, all of it together less than twice the
+ * last. It is empty in a forked child. A hash table of ids finds a child by its parent and content.
+ */
+#include "collector/sample/frame_tree.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/process/fork_wiped_memory.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define FIRST_ROOM 4096u /* frames; a power of two */
+
+struct frame_key {
+	uint32_t parent, is_python;
+	union {
+		uint64_t address;
+		struct trace_python_frame at;
+	};
+};
+
+static struct frame_tree {
+	pthread_mutex_t lock;
+	uint32_t count, room; /* ids are 1 .. count */
+	struct frame_key *keys;
+	uint32_t *index; /* 2 * room ids, 0: free */
+} * tree;
+
+static uint64_t hash_word(uint64_t value, uint64_t more)
+{
+	value = (value ^ more) * UINT64_C(0x9e3779b97f4a7c15);
+	return value ^ value >> 32;
+}
+
+static uint64_t hash_key(const struct frame_key *key)
+{
+	uint64_t words[sizeof *key / 8], value = 0;
+
+	memcpy(words, key, sizeof words);
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		value = hash_word(value, words[i]);
+	return value;
+}
+
+static uint32_t *find_place(const struct frame_key *key)
+{
+	uint64_t at = hash_key(key);
+
+	for (;; at++) {
+		uint32_t *place = &tree->index[at & (2 * tree->room - 1)];
+
+		if (!*place || !memcmp(&tree->keys[*place - 1], key, sizeof *key))
+			return place;
+	}
+}
+
+static bool grow(void)
+{
+	const uint32_t room = tree->room ? 2 * tree->room : FIRST_ROOM;
+	struct frame_key *keys = fork_wiped_alloc(room * sizeof *keys);
+	uint32_t *index = fork_wiped_alloc(2 * (size_t)room * sizeof *index);
+
+	if (!keys || !index)
+		return false;
+	if (tree->count)
+		memcpy(keys, tree->keys, tree->count * sizeof *keys);
+	tree->keys = keys;
+	tree->index = index;
+	tree->room = room;
+	for (uint32_t id = 1; id <= tree->count; id++)
+		*find_place(&keys[id - 1]) = id;
+	return true;
+}
+
+static void write_frame(uint32_t id, const struct frame_key *key)
+{
+	struct trace_frame native = { { sizeof native, TRACE_FRAME, 0, 0 }, id, key->parent,
+		key->address };
+	struct trace_python_node python = { { sizeof python, TRACE_PYTHON_FRAME, 0, 0 }, id,
+		key->parent, key->at };
+
+	dictionary_put(key->is_python ? &python.head : &native.head, 0);
+}
+
+/* Returns the id of the key, a new one if need be; 0: no room. Under the lock. */
+static uint32_t key_id(const struct frame_key *key)
+{
+	uint32_t *place;
+
+	if (tree->count == FRAMES_MAX || (tree->count == tree->room && !grow()))
+		return 0;
+	place = find_place(key);
+	if (!*place) {
+		tree->keys[tree->count++] = *key;
+		*place = tree->count;
+		write_frame(tree->count, key);
+	}
+	return *place;
+}
+
+static struct frame_tree *allocate_tree(void)
+{
+	struct frame_tree *there = __atomic_load_n(&tree, __ATOMIC_ACQUIRE), *fresh;
+
+	if (there || !(fresh = fork_wiped_alloc(sizeof *fresh)))
+		return there;
+	return __atomic_compare_exchange_n(
+		       &tree, &there, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+		       ? fresh
+		       : there;
+}
+
+static uint32_t locked_id(const struct frame_key *key)
+{
+	uint32_t id;
+
+	if (!allocate_tree())
+		return 0;
+	pthread_mutex_lock(&tree->lock);
+	id = key_id(key);
+	pthread_mutex_unlock(&tree->lock);
+	return id;
+}
+
+uint32_t frame_native_id(uint32_t parent, uint64_t address)
+{
+	struct frame_key key;
+
+	memset(&key, 0, sizeof key);
+	key.parent = parent;
+	key.address = address;
+	return locked_id(&key);
+}
+
+uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *at)
+{
+	struct frame_key key;
+
+	memset(&key, 0, sizeof key);
+	key.parent = parent;
+	key.is_python = 1;
+	key.at = *at;
+	return locked_id(&key);
+}
+
+uint32_t frame_count(void)
+{
+	const struct frame_tree *there = __atomic_load_n(&tree, __ATOMIC_ACQUIRE);
+
+	return there ? there->count : 0;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "collector/sample/tick.h"
+
+#include "collector/file/dictionary.h"
+#include "collector/file/trace_file.h"
+#include "collector/process/clock.h"
+#include "collector/process/fork_wiped_memory.h"
+#include "collector/process/own_threads.h"
+#include "collector/process/thread_clock.h"
+#include "collector/sample/sampler.h"
+#include "collector/stream/control.h"
+#include "collector/stream/recording_switch.h"
+#include "collector/stream/stream.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
+#define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
+/* A sample is written when a thread has used this part of a period; sooner only at the end. */
+#define SMALL_PART 8u
+
+/* Allocated by fork_wiped_alloc. All times are CLOCK_MONOTONIC in ns. */
+static struct ticker {
+	uint64_t next_ns, period_ns;
+	uint64_t update_ns, control_ns, state_ns; /* when that is due */
+	uint64_t own_cpu_ns;                      /* of this thread, at the last SELF record */
+	uint64_t lost;                            /* samples of unseen CPU time, counted so far */
+	uint64_t random;
+	struct trace_clock began;
+	bool paused;
+} * ticker;
+
+static sampler_python_reader *python_reader;
+
+void sampler_read_python(sampler_python_reader *read)
+{
+	__atomic_store_n(&python_reader, read, __ATOMIC_RELEASE);
+}
+
+/* ---- one thread ---- */
+
+static void take_sample(struct sampled_thread *thread)
+{
+	struct sample sample = { .thread = thread,
+		.taken = clock_now(),
+		.weight_ns = thread->cpu_ns - thread->sampled_ns,
+		.state = TRACE_SAMPLE_ON_CPU };
+	sampler_python_reader *read = __atomic_load_n(&python_reader, __ATOMIC_ACQUIRE);
+
+	sample_read_node(&sample);
+	if (!thread->stated_at)
+		sample_write_thread(thread, thread->sampled_ns, true);
+	if (read)
+		read(&sample);
+	sample_write(&sample);
+	/* What is too little for the unit of weights is left to the next sample. */
+	thread->sampled_ns = thread->cpu_ns - sample.weight_ns % TRACE_SAMPLE_WEIGHT_NS;
+}
+
+/* Looks at a thread, and samples it if it has used at least `least_ns`. */
+static void look_at(struct sampled_thread *thread, uint64_t least_ns)
+{
+	if (!sampled_thread_look(thread))
+		return;
+	if (thread->cpu_ns - thread->sampled_ns < least_ns)
+		return;
+	if (!stream_enter()) {
+		trace_lose(TRACE_LOST_SAMPLES, 1);
+		return;
+	}
+	take_sample(thread);
+	stream_leave();
+}
+
+static void look_at_all(uint64_t least_ns)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++)
+		look_at(&threads[i], least_ns);
+}
+
+static void on_found(struct sampled_thread *thread)
+{
+	(void)thread;
+}
+
+/* Writes the last record of a thread, if it has any. */
+static void state_thread(struct sampled_thread *thread)
+{
+	if (!thread->stated_at || thread->stated_ns == thread->sampled_ns || !stream_enter())
+		return;
+	sample_write_thread(thread, thread->sampled_ns, false);
+	stream_leave();
+}
+
+/* ---- once a second ---- */
+
+/* Counts CPU time that no look has seen as lost samples. */
+static void count_unseen(void)
+{
+	const uint64_t lost = sampled_threads_unseen_ns() / ticker->period_ns;
+
+	if (lost <= ticker->lost)
+		return;
+	trace_lose(TRACE_LOST_SAMPLES, lost - ticker->lost);
+	ticker->lost = lost;
+}
+
+/* Returns `ns` in ticks of the trace's clock. */
+static uint64_t ticks_of(uint64_t ns)
+{
+	const struct trace_clock now = clock_sample();
+	const double elapsed_ns = (double)(now.monotonic_ns - ticker->began.monotonic_ns),
+		     ticks = (double)(now.raw - ticker->began.raw);
+
+	return elapsed_ns > 0 ? (uint64_t)((double)ns * ticks / elapsed_ns) : 0;
+}
+
+static void state_own_cost(void)
+{
+	uint64_t now_ns;
+
+	if (!cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &now_ns) || !stream_enter())
+		return;
+	sample_write_self(ticks_of(now_ns - ticker->own_cpu_ns));
+	ticker->own_cpu_ns = now_ns;
+	stream_leave();
+}
+
+/* Writes the clocks of all threads, what was lost and what it has cost. */
+static void state_all(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	count_unseen();
+	if (!trace_header())
+		return;
+	for (uint32_t i = 0; i < count; i++)
+		state_thread(&threads[i]);
+	state_own_cost();
+}
+
+/* ---- PPERF_SCHEDULE ---- */
+
+/* Whether no samples are to be taken now. */
+static bool is_paused(void)
+{
+	return recording_is_paused() ||
+	       (sampler_settings.children_need_file && sampler_is_forked() && !trace_header());
+}
+
+/* Sets that what the threads have used so far needs no samples. */
+static void skip_cpu_time(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct sampled_thread *thread = &threads[i];
+
+		if (!sampled_thread_look(thread))
+			continue;
+		thread->sampled_ns = thread->cpu_ns;
+		if (thread->stated_at && stream_enter()) {
+			sample_write_thread(thread, thread->sampled_ns, true);
+			stream_leave();
+		}
+	}
+}
+
+/* Follows the recording switch. Returns whether samples are to be taken. */
+static bool follow_switch(void)
+{
+	const bool paused = is_paused();
+
+	if (paused && !ticker->paused) {
+		sampled_threads_update(true);
+		state_all();
+	} else if (!paused && ticker->paused) {
+		sampled_threads_update(true);
+		skip_cpu_time();
+	}
+	ticker->paused = paused;
+	return !paused;
+}
+
+/* ---- the ticks ---- */
+
+static void state_source(void)
+{
+	char hz[16];
+	const struct meta facts[] = { { "source.cpu_samples",
+					      "partial: no native frames: samples are of the "
+					      "threads' CPU clocks" },
+		{ "sample.source", "clock" }, { "sample.hz", hz },
+		{ "sample.clock", sampler_settings.wall ? "wall" : "cpu" } };
+
+	snprintf(hz, sizeof hz, "%u", sampler_settings.hz);
+	meta_set_all(facts, sizeof facts / sizeof facts[0]);
+}
+
+bool tick_begin(void)
+{
+	if (!ticker) {
+		ticker = fork_wiped_alloc(sizeof *ticker);
+		state_source();
+	}
+	if (!ticker || !sampled_threads_setup(on_found, state_thread)) {
+		meta_set("source.cpu_samples",
+			"off: there is no memory for the list of threads (0)");
+		return false;
+	}
+	ticker->period_ns = SECOND_NS / sampler_settings.hz;
+	ticker->random = clock_now() | 1;
+	ticker->began = clock_sample();
+	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
+	ticker->own_cpu_ns = 0;
+	ticker->paused = is_paused();
+	return true;
+}
+
+/* Returns a random number below `limit`. */
+static uint64_t random_below(uint64_t limit)
+{
+	ticker->random ^= ticker->random << 13;
+	ticker->random ^= ticker->random >> 7;
+	ticker->random ^= ticker->random << 17;
+	return ticker->random % limit;
+}
+
+/* The ticks are a period apart in the mean. Their distance varies by a quarter, so that they do not
+ * follow a loop of the program. */
+uint64_t tick_next_ns(void)
+{
+	const uint64_t now_ns = clock_monotonic_ns(), period_ns = ticker->period_ns;
+
+	ticker->next_ns += period_ns - period_ns / 8 + random_below(period_ns / 4 + 1);
+	if (ticker->next_ns < now_ns)
+		ticker->next_ns = now_ns + period_ns / 2;
+	return ticker->next_ns;
+}
+
+/* Whether the time has come. Sets the next one. */
+static bool is_due(uint64_t *due_ns, uint64_t now_ns, uint64_t interval_ns)
+{
+	if (now_ns < *due_ns)
+		return false;
+	*due_ns = now_ns + interval_ns;
+	return true;
+}
+
+bool tick(void)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+
+	if (is_due(&ticker->control_ns, now_ns, CONTROL_NS))
+		control_poll();
+	if (!follow_switch())
+		return true;
+	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
+		sampled_threads_update(false);
+	look_at_all(ticker->period_ns / SMALL_PART);
+	if (is_due(&ticker->state_ns, now_ns, SECOND_NS))
+		state_all();
+	return true;
+}
+
+bool tick_finish(void)
+{
+	if (!ticker)
+		return true;
+	sampled_threads_update(false);
+	if (!is_paused() && trace_header())
+		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
+	state_all();
+	return true;
+}
