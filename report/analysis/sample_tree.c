@@ -26,34 +26,19 @@ enum node_kind sample_node_kind(const struct sample_cells *cells, const struct s
 	}
 }
 
-static uint32_t make_name(
-	const struct sample_cells *cells, const struct sample_frame *frame, bool with_line)
+/* Returns the text `file:line` of a Python frame. */
+static uint32_t line_text(const struct sample_cells *cells, const struct sample_frame *frame)
 {
 	const struct sample_function *function = &cells->functions.all[frame->function];
 	struct string_table *texts = cells->process->texts;
-	const struct string_view name = string_table_get(texts, function->name),
-				 library = string_table_get(texts, function->library);
+	const struct string_view file = string_table_get(texts, function->library);
 	struct text_builder text = { .text = NULL };
 	uint32_t id;
 
-	if (!function->library)
-		return function->name;
-	text_add(&text, "%.*s [%.*s", (int)name.length, name.bytes, (int)library.length,
-		library.bytes);
-	if (with_line && frame->line)
-		text_add(&text, ":%u", frame->line);
-	text_add(&text, "]");
+	text_add(&text, "%.*s:%u", (int)file.length, file.bytes, frame->line);
 	id = string_table_intern(texts, text.text, text.used);
 	free(text.text);
 	return id;
-}
-
-uint32_t sample_walk_name(struct sample_walk *walk, const struct sample_frame *frame)
-{
-	ARRAY_GROW(walk->names, walk->name_room, frame->function + 1u);
-	if (!walk->names[frame->function])
-		walk->names[frame->function] = make_name(walk->cells, frame, false);
-	return walk->names[frame->function];
 }
 
 /* ---- frames outside of a node's ranges ---- */
@@ -102,7 +87,6 @@ void sample_walk_end(struct sample_walk *walk)
 	for (uint32_t id = 0; id < walk->cells->process->profile->tree->count; id++)
 		free(walk->outer[id].functions);
 	free(walk->outer);
-	free(walk->names);
 	sample_stack_free(&walk->stack);
 }
 
@@ -144,7 +128,7 @@ static uint32_t frame_child(struct tree *tree, uint32_t parent, struct sample_wa
 {
 	const struct sample_function *function = &walk->cells->functions.all[frame->function];
 
-	return tree_child(tree, parent, sample_walk_name(walk, frame), function->library,
+	return tree_child(tree, parent, function->name, function->library,
 		sample_node_kind(walk->cells, frame));
 }
 
@@ -206,7 +190,6 @@ struct tree *sample_tree_of_functions(struct sample_cells *cells, enum sample_fr
 			at = frame_child(tree, at, &walk, &walk.stack.frames[frame]);
 		add_sums(tree, at, &cells->cells[i]);
 	}
-	free(walk.names);
 	sample_stack_free(&walk.stack);
 	tree_sum(tree);
 	return tree;
@@ -233,7 +216,6 @@ struct tree *sample_tree_of_callers(struct sample_cells *cells, enum sample_fram
 			add_caller_sums(tree, at, &cells->cells[i]);
 		}
 	}
-	free(walk.names);
 	sample_stack_free(&walk.stack);
 	return tree;
 }
@@ -250,8 +232,8 @@ static uint32_t flat_child(struct tree *tree, struct sample_walk *walk,
 	if (library)
 		return tree_child(tree, 0, library, 0, NODE_LIBRARY);
 	if (by == BY_LINE && frame->line)
-		return tree_child(tree, 0, make_name(walk->cells, frame, true), function->library,
-			NODE_PYTHON);
+		return tree_child(
+			tree, 0, function->name, line_text(walk->cells, frame), NODE_PYTHON);
 	return frame_child(tree, 0, walk, frame);
 }
 
@@ -275,7 +257,6 @@ struct tree *sample_tree_flat(struct sample_cells *cells, enum rows_by by, enum 
 		add_sums(tree, node, &cells->cells[i]);
 	}
 	free(last);
-	free(walk.names);
 	sample_stack_free(&walk.stack);
 	return tree;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes trees of the functions that samples found: below the nodes of the call tree, by callers, or
- * flat. The values of a node are in its part `sampled`.
+ * flat. A node has the name of its function, and its library or file as `domain`. Its values are in
+ * its part `sampled`.
  */
 #ifndef PPERF_REPORT_ANALYSIS_SAMPLE_TREE_H
 #define PPERF_REPORT_ANALYSIS_SAMPLE_TREE_H
@@ -14,8 +15,6 @@ struct sample_walk {
 	struct sample_cells *cells;
 	struct sample_stack stack;
 	struct outer_frames *outer; /* private: by node */
-	uint32_t *names;            /* private: by function, its text; 0: not made yet */
-	size_t name_room;
 };
 
 void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells);
@@ -24,8 +23,6 @@ void sample_walk_end(struct sample_walk *walk);
  * frames are outside is not recorded: those that all stacks of a node and of the nodes below it
  * have in common are left out, except the innermost of them. */
 void sample_walk_inside(struct sample_walk *walk, const struct sample_cell *cell);
-/* Returns the text of a frame: `function [file]`. */
-uint32_t sample_walk_name(struct sample_walk *walk, const struct sample_frame *frame);
 enum node_kind sample_node_kind(const struct sample_cells *cells, const struct sample_frame *frame);
 
 /* Each returns a tree that the caller frees. */

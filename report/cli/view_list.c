@@ -10,6 +10,7 @@
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/critical_stayed.h"
+#include "report/views/functions.h"
 #include "report/views/memory_summary.h"
 #include "report/views/missing_data.h"
 #include "report/views/views.h"
@@ -20,7 +21,8 @@
 	"gpu_calls untimed bytes "                                                              \
 	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns cpu_total_ns "        \
 	"cpu_self_ns "                                                                          \
-	"cpu_self_x_ns idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns "  \
+	"cpu_self_x_ns samples cpu_sampled_ns waits_for_core_ns blocked_ns "                    \
+	"idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns "                \
 	"p99_ns max_ns "                                                                        \
 	"allocated_delta_bytes allocated_peak_bytes "                                           \
 	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes "         \
@@ -33,12 +35,13 @@
 	"ran_elsewhere source "                                                                 \
 	"left_open method confidence provenance "                                               \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
-#define NODE_TEXT                                                                           \
-	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes " \
-	"allocated_peak_bytes "                                                             \
-	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns "  \
-	"at_oom_bytes at_peak_bytes "                                                       \
-	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "                 \
+#define NODE_TEXT                                                                          \
+	"gpu_total_ns cpu_total_ns share calls cpu_sampled_ns spread p50_ns max_ns "       \
+	"allocated_delta_bytes "                                                           \
+	"allocated_peak_bytes "                                                            \
+	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns " \
+	"at_oom_bytes at_peak_bytes "                                                      \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "                \
 	"tensor_alloc_bytes alloc_bytes"
 
 const struct view view_list[] = {
@@ -493,6 +496,64 @@ static const struct view memory_ledger_view = { .name = "memory",
 	.no_percentiles = true,
 	.arrange_process = arrange_memory_ledger,
 	.header = memory_ledger_header };
+
+#define FUNCTION_COLUMNS                                                                 \
+	"id parent depth name label kind module path domain samples cpu_sampled_ns "     \
+	"cpu_sampled_share cpu_sampled_error_ns cpu_sampled_total_ns waits_for_core_ns " \
+	"blocked_ns"
+
+static const struct view functions_view = { .name = "table",
+	.explain_empty = functions_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TABLE,
+	.columns = FUNCTION_COLUMNS,
+	.text = "cpu_sampled_ns cpu_sampled_share cpu_sampled_error_ns cpu_sampled_total_ns "
+		"samples waits_for_core_ns blocked_ns",
+	.sort = "cpu_sampled_ns",
+	.top = 40,
+	.next = "table --by function --callers",
+	.no_percentiles = true,
+	.arrange_process = arrange_functions,
+	.footer = functions_footer,
+	.put_json = functions_put_json };
+static const struct view callers_view = { .name = "table",
+	.explain_empty = functions_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = FUNCTION_COLUMNS,
+	.text = "cpu_sampled_total_ns samples waits_for_core_ns blocked_ns",
+	.sort = "cpu_sampled_total_ns",
+	.min_percent = 1,
+	.top = 20,
+	.reads = "below each function its callers, with the time of the function in those calls",
+	.next = "tree --functions",
+	.no_percentiles = true,
+	.arrange_process = arrange_functions,
+	.footer = functions_footer,
+	.put_json = functions_put_json };
+static const struct view function_tree_view = { .name = "tree",
+	.explain_empty = functions_explain_empty,
+	.summary = "",
+	.layout = LAYOUT_TREE,
+	.columns = FUNCTION_COLUMNS,
+	.text = "cpu_sampled_total_ns cpu_sampled_ns samples waits_for_core_ns blocked_ns",
+	.sort = "cpu_sampled_total_ns",
+	.min_percent = 1,
+	.focus = true,
+	.next = "table --by function",
+	.no_percentiles = true,
+	.arrange_process = arrange_function_tree,
+	.footer = functions_footer,
+	.put_json = functions_put_json };
+
+const struct view *view_for_samples(const struct options *options, const struct view *view)
+{
+	if (strcmp(view->name, "tree") == 0 && options->functions)
+		return &function_tree_view;
+	if (strcmp(view->name, "table") != 0 || !rows_by_samples(options->by))
+		return view;
+	return options->callers ? &callers_view : &functions_view;
+}
 
 const struct view *view_for_memory(const struct options *options, const struct view *view)
 {

@@ -274,8 +274,9 @@ struct profile_thread_time {
 struct sampled_thread {
 	uint32_t tid, name; /* name: name id of the trace; 0: not known */
 	struct sample_sums sums;
-	/* Its clocks, by its SAMPLED_THREAD records: the first and the last of them. */
-	uint64_t first_cpu_ns, last_cpu_ns, first_waited_ns, last_waited_ns;
+	/* What its CPU clock counted while it was sampled. */
+	uint64_t clock_ns;
+	uint64_t last_cpu_ns; /* the clock's last value */
 	bool has_clock;
 };
 

@@ -164,13 +164,10 @@ static void add_clock(struct profile *profile, const struct trace_sampled_thread
 		entry->sampled = 0;
 		thread = &profile->sampled_threads[sampled_thread_of(profile, entry)];
 	}
-	if (!thread->has_clock) {
-		thread->first_cpu_ns = record->cpu_ns;
-		thread->first_waited_ns = record->waited_ns;
-	}
+	if (thread->has_clock && !(record->head.flags & TRACE_SAMPLED_THREAD_RESUMED))
+		thread->clock_ns += record->cpu_ns - thread->last_cpu_ns;
 	thread->has_clock = true;
 	thread->last_cpu_ns = record->cpu_ns;
-	thread->last_waited_ns = record->waited_ns;
 	thread->name = record->name ? record->name : thread->name;
 }
 

@@ -38,6 +38,13 @@ struct tree_walk {
 	size_t stack_count, stack_room;
 };
 
+static bool has_self_samples(const struct node *node)
+{
+	const struct sample_sums *self = &node->sampled->self;
+
+	return self->samples || self->waits_ns || self->blocked_ns;
+}
+
 static void find_nodes_with_events(struct tree_walk *walk)
 {
 	const struct tree *tree = walk->process->profile->tree;
@@ -49,7 +56,8 @@ static void find_nodes_with_events(struct tree_walk *walk)
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		const struct node *node = &tree->nodes[id];
 
-		walk->has_events[id] |= node->calls > 0 || node->gpu || node->memory;
+		walk->has_events[id] |= node->calls > 0 || node->gpu || node->memory ||
+					(node->sampled && has_self_samples(node));
 		walk->has_events[node->parent] |= walk->has_events[id];
 		walk->ranges_within[id] += walk->has_events[id] &&
 					   node_kind_class(node->kind) == NODE_RANGES &&
