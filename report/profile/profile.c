@@ -509,6 +509,19 @@ bool profile_root_has_share(const struct profile *profile, uint32_t root, bool o
 	       !(of_cpu_time && (node->ran_elsewhere || node->outside));
 }
 
+bool profile_has_only_samples(const struct profile *profile)
+{
+	const struct sample_sums *sums = &profile->sampled;
+
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &profile->tree->nodes[id];
+
+		if (node->calls || node->total_ns || node->gpu || node->memory || node->tensors)
+			return false;
+	}
+	return sums->samples || sums->waits_ns || sums->blocked_ns;
+}
+
 long double profile_cpu_of_roots(const struct profile *profile)
 {
 	long double sum = 0;

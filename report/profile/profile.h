@@ -336,6 +336,10 @@ struct profile_options profile_options_for_observer(
  * Sections that are no steady-state steps would make the shares of the steps too small. */
 bool profile_root_has_share(const struct profile *profile, uint32_t root, bool of_cpu_time);
 
+/* Returns whether the trace has samples, but no ranges, calls, GPU work and memory to which they
+ * could be given. */
+bool profile_has_only_samples(const struct profile *profile);
+
 /* Returns the CPU time of all root nodes that have a share of it. */
 long double profile_cpu_of_roots(const struct profile *profile);
 

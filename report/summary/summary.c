@@ -8,6 +8,7 @@
 #include "report/print/node_words.h"
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
+#include "report/summary/sampled_line.h"
 #include "report/summary/steps_sentence.h"
 #include "report/summary/summary_tree.h"
 #include "report/summary/verdict.h"
@@ -586,6 +587,16 @@ static void put_critical_command(
 	put_command(&command, title, style);
 }
 
+/* Names the view of a trace that has nothing but samples. */
+static void put_functions_command(const struct process *process, const struct style *style)
+{
+	struct shell_command command = { .ascii = style->ascii };
+
+	text_add(&command.built, "pperf-report table --by function --callers");
+	shell_command_add_file(&command, process->path);
+	put_command(&command, "next", style);
+}
+
 /* Names the other views to run next. Only the first command has the path of the trace, which may be
  * long. */
 static void put_other_views(
@@ -615,6 +626,10 @@ static void put_summary_next(const struct report *report, const struct process *
 	struct shell_command ranks = { .ascii = style->ascii };
 	const bool verdict_first = verdict->has_classes && !has_no_memory_left(process);
 
+	if (profile_has_only_samples(process->profile)) {
+		put_functions_command(process, style);
+		return;
+	}
 	if (verdict_first)
 		put_command(&verdict->command, "next", style);
 	else
@@ -660,6 +675,8 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	put_program(process, style);
 	put_summary_devices(process, style);
 	coverage_put_sources(process, style);
+	sampled_line_put(
+		&report->processes->all[0], profile_has_only_samples(process->profile), style);
 	put_summary_steps(process, style);
 	coverage_put_counted(process, style);
 	coverage_put_losses(process, style);

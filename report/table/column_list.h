@@ -238,7 +238,7 @@
 	X("waits_for", "waits for", TEXT, computed,                                                \
 		"what GPU work behind cudaStreamWaitEvent waits for, the more likely first: the "  \
 		"event, or earlier work of its stream that is not in the trace")                   \
-	X("cpu_sampled_ns", "cpu (sampled)", TIME, cpu_sampled,                                    \
+	X("cpu_sampled_ns", "self sampled", TIME, cpu_sampled,                                     \
 		"CPU time by samples of the threads, without what is nested inside or called")     \
 	X("cpu_sampled_share", "%", PERCENT, cpu_sampled_share,                                    \
 		"fraction of all sampled CPU time; without times (imported samples) of all "       \
@@ -246,7 +246,7 @@
 	X("cpu_sampled_error_ns", "+- 95 %", TIME, cpu_sampled_error,                              \
 		"half of the 95 % confidence interval of cpu_sampled_ns, which the number of "     \
 		"samples allows")                                                                  \
-	X("cpu_sampled_total_ns", "with called", TIME, cpu_sampled_total,                          \
+	X("cpu_sampled_total_ns", "cpu sampled", TIME, cpu_sampled_total,                          \
 		"CPU time by samples, with what is nested inside or called")                       \
 	X("waits_for_core_ns", "waits for core", TIME, waits_for_core,                             \
 		"time by samples in which a thread could run, but no core was free; with what is " \

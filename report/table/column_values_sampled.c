@@ -13,14 +13,14 @@
 			const struct sample_sums *all UNUSED = &row->process->profile->sampled, \
 			sampled && (has), value)
 
-SAMPLED_VALUE(samples, sampled->total.samples, unsigned_cell(sampled->self.samples))
+SAMPLED_VALUE(samples, sampled->self.samples, unsigned_cell(sampled->self.samples))
 SAMPLED_VALUE(
-	cpu_sampled, all->cpu_ns && sampled->total.samples, unsigned_cell(sampled->self.cpu_ns))
+	cpu_sampled, all->cpu_ns && sampled->self.samples, unsigned_cell(sampled->self.cpu_ns))
 SAMPLED_VALUE(cpu_sampled_total, all->cpu_ns && sampled->total.samples,
 	unsigned_cell(sampled->total.cpu_ns))
 SAMPLED_VALUE(waits_for_core, sampled->total.waits_ns, unsigned_cell(sampled->total.waits_ns))
 SAMPLED_VALUE(blocked, sampled->total.blocked_ns, unsigned_cell(sampled->total.blocked_ns))
-SAMPLED_VALUE(cpu_sampled_share, all->samples && sampled->total.samples,
+SAMPLED_VALUE(cpu_sampled_share, all->samples && sampled->self.samples,
 	real_cell(all->cpu_ns ? (double)sampled->self.cpu_ns / (double)all->cpu_ns
 			      : (double)sampled->self.samples / (double)all->samples))
 

@@ -4,6 +4,7 @@
  * --top and --min-percent exclude are counted.
  */
 #include "report/views/views.h"
+#include "report/views/functions.h"
 #include "report/views/tree_extra_rows.h"
 #include "report/table/column.h"
 #include "report/base/alloc.h"
@@ -366,7 +367,10 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 
 	for (size_t i = 0; i < processes->shown; i++) {
 		walk.process = &processes->all[i];
-		arrange_process_tree(&walk);
+		if (profile_has_only_samples(walk.process->profile))
+			arrange_function_tree(options, walk.process, rows);
+		else
+			arrange_process_tree(&walk);
 	}
 	free(walk.stack);
 	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) &&
