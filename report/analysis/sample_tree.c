@@ -73,6 +73,7 @@ void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells)
 	const struct tree *tree = cells->process->profile->tree;
 
 	*walk = (struct sample_walk){ .cells = cells };
+	walk->outer_count = tree->count;
 	walk->outer = xcalloc(tree->count * sizeof *walk->outer);
 	for (size_t i = 0; i < cells->count; i++) {
 		sample_stack_set(&walk->stack, cells, &cells->cells[i], SAMPLE_FRAMES_MERGED);
@@ -84,7 +85,7 @@ void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells)
 
 void sample_walk_end(struct sample_walk *walk)
 {
-	for (uint32_t id = 0; id < walk->cells->process->profile->tree->count; id++)
+	for (uint32_t id = 0; id < walk->outer_count; id++)
 		free(walk->outer[id].functions);
 	free(walk->outer);
 	sample_stack_free(&walk->stack);
@@ -193,6 +194,39 @@ struct tree *sample_tree_of_functions(struct sample_cells *cells, enum sample_fr
 	sample_stack_free(&walk.stack);
 	tree_sum(tree);
 	return tree;
+}
+
+/* Returns the node of the last frame, below `at`. */
+static uint32_t graft_stack(struct tree *tree, uint32_t at, struct sample_walk *walk)
+{
+	for (size_t frame = 0; frame < walk->stack.count; frame++)
+		if (!at || tree->nodes[at].depth + 1u < TREE_DEPTH_MAX)
+			at = frame_child(tree, at, walk, &walk->stack.frames[frame]);
+	return at;
+}
+
+void sample_tree_graft(struct sample_cells *cells, enum rows_by by)
+{
+	struct tree *tree = cells->process->profile->tree;
+	const enum sample_frames which = by == BY_PYTHON   ? SAMPLE_FRAMES_PYTHON
+					 : by == BY_NATIVE ? SAMPLE_FRAMES_NATIVE
+							   : SAMPLE_FRAMES_ALL;
+	const bool by_path = by != BY_PYTHON && by != BY_NATIVE && by != BY_ALL;
+	struct sample_walk walk;
+
+	sample_walk_begin(&walk, cells);
+	for (uint32_t id = 0; id < tree->count; id++)
+		if (tree->nodes[id].sampled)
+			tree->nodes[id].sampled->self = (struct sample_sums){ .samples = 0 };
+	for (size_t i = 0; i < cells->count; i++) {
+		if (by_path)
+			sample_walk_inside(&walk, &cells->cells[i]);
+		else
+			sample_stack_set(&walk.stack, cells, &cells->cells[i], which);
+		add_sums(tree, graft_stack(tree, by_path ? cells->cells[i].node : 0, &walk),
+			&cells->cells[i]);
+	}
+	sample_walk_end(&walk);
 }
 
 /* The sums of a node are those of its own function, so they are not those of the nodes below. */

@@ -15,6 +15,7 @@ struct sample_walk {
 	struct sample_cells *cells;
 	struct sample_stack stack;
 	struct outer_frames *outer; /* private: by node */
+	uint32_t outer_count;
 };
 
 void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells);
@@ -30,6 +31,11 @@ enum node_kind sample_node_kind(const struct sample_cells *cells, const struct s
 /* The functions below the nodes of the call tree in which they ran. `node_of`, if not NULL,
  * receives for each node of the call tree that of the new tree, or 0; the caller frees it. */
 struct tree *sample_tree_by_path(struct sample_cells *cells, uint32_t **node_of);
+/* Moves the samples of the process's call tree to functions, which it adds to that tree: below the
+ * nodes in which they ran (BY_PATH), or below the root with the Python frames, the native ones or
+ * all of them (BY_PYTHON, BY_NATIVE, BY_ALL). For views that show nothing else of the tree
+ * afterwards. Frames deeper than TREE_DEPTH_MAX count for the frame there. */
+void sample_tree_graft(struct sample_cells *cells, enum rows_by by);
 /* The functions alone, each below its caller. */
 struct tree *sample_tree_of_functions(struct sample_cells *cells, enum sample_frames which);
 /* Each function, with its callers below it. A node has the samples of the root function. */

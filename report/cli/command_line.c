@@ -220,7 +220,9 @@ static const struct option_entry {
 		"table: one row per name, shape, module, stack, category, stream, thread, rank or "
 		"step (name), or by CPU samples per function, line or library; memory: per path, "
 		"module, step, line, size or library (path), or "
-		"class, how long memory lived; flame: path or stack (path)" },
+		"class, how long memory lived; flame: path, stack, or by CPU samples python, "
+		"native "
+		"or all (path); export: the same without stack" },
 	{ 0, "callers", NULL, FLAG(callers),
 		"table --by function, line or library: the callers of each, by CPU samples" },
 	{ 0, "functions", NULL, FLAG(functions),
@@ -483,12 +485,17 @@ static void check_by(const struct options *options)
 		options->by != BY_STACK && options->by != BY_PYTHON && options->by != BY_NATIVE &&
 		options->by != BY_ALL)
 		fatal(STATUS_USAGE, "the view flame has --by path, stack, python, native and all");
+	if (!strcmp(options->view->name, "export") && options->by != BY_PATH &&
+		options->by != BY_PYTHON && options->by != BY_NATIVE && options->by != BY_ALL)
+		fatal(STATUS_USAGE, "the view export has --by path, python, native and all, the "
+				    "frames of CPU samples");
 	if (strcmp(options->view->name, "table") != 0 &&
 		strcmp(options->view->name, "memory") != 0 &&
+		strcmp(options->view->name, "export") != 0 &&
 		strcmp(options->view->name, "flame") != 0)
-		fatal(STATUS_USAGE,
-			"--by works with the views table, memory and flame only: pperf-report "
-			"table --by KEY FILE");
+		fatal(STATUS_USAGE, "--by works with the views table, memory, flame and export "
+				    "only: pperf-report "
+				    "table --by KEY FILE");
 }
 
 static void check_format(const struct options *options)

@@ -462,6 +462,19 @@ static struct profile *run_passes(struct trace_reader *reader, struct string_tab
 	}
 }
 
+static bool has_only_samples(const struct profile *profile)
+{
+	const struct sample_sums *sums = &profile->sampled;
+
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &profile->tree->nodes[id];
+
+		if (node->calls || node->total_ns || node->gpu || node->memory || node->tensors)
+			return false;
+	}
+	return sums->samples || sums->waits_ns || sums->blocked_ns;
+}
+
 struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options)
 {
@@ -483,6 +496,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 	module_group_finish(node_names_module_group(profile->names));
 	tree_sum(profile->tree);
 	compute_totals(profile);
+	profile->only_samples = has_only_samples(profile);
 	free_state(profile);
 	if (profile->target)
 		instance_finish_children(profile->target, profile_critical_min(profile));
@@ -507,19 +521,6 @@ bool profile_root_has_share(const struct profile *profile, uint32_t root, bool o
 
 	return root != profile->async_ranges &&
 	       !(of_cpu_time && (node->ran_elsewhere || node->outside));
-}
-
-bool profile_has_only_samples(const struct profile *profile)
-{
-	const struct sample_sums *sums = &profile->sampled;
-
-	for (uint32_t id = 1; id < profile->tree->count; id++) {
-		const struct node *node = &profile->tree->nodes[id];
-
-		if (node->calls || node->total_ns || node->gpu || node->memory || node->tensors)
-			return false;
-	}
-	return sums->samples || sums->waits_ns || sums->blocked_ns;
 }
 
 long double profile_cpu_of_roots(const struct profile *profile)

@@ -307,6 +307,8 @@ struct profile {
 	struct sampled_thread *sampled_threads;
 	size_t sampled_thread_count, sampled_thread_room;
 	struct sample_sums sampled; /* of all nodes */
+	/* There are samples, but no ranges, calls, GPU work and memory in which they could be. */
+	bool only_samples;
 	/* of each entry of memory->ooms and memory->failed; outermost first */
 	struct oom_open_range *oom_ranges;
 	uint32_t oom_range_count;
@@ -335,10 +337,6 @@ struct profile_options profile_options_for_observer(
  * `of_cpu_time`: of the total of CPU time. Time of what ran backward is in the nodes where it ran.
  * Sections that are no steady-state steps would make the shares of the steps too small. */
 bool profile_root_has_share(const struct profile *profile, uint32_t root, bool of_cpu_time);
-
-/* Returns whether the trace has samples, but no ranges, calls, GPU work and memory to which they
- * could be given. */
-bool profile_has_only_samples(const struct profile *profile);
 
 /* Returns the CPU time of all root nodes that have a share of it. */
 long double profile_cpu_of_roots(const struct profile *profile);

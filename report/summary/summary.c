@@ -626,7 +626,7 @@ static void put_summary_next(const struct report *report, const struct process *
 	struct shell_command ranks = { .ascii = style->ascii };
 	const bool verdict_first = verdict->has_classes && !has_no_memory_left(process);
 
-	if (profile_has_only_samples(process->profile)) {
+	if (process->profile->only_samples) {
 		put_functions_command(process, style);
 		return;
 	}
@@ -675,8 +675,7 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	put_program(process, style);
 	put_summary_devices(process, style);
 	coverage_put_sources(process, style);
-	sampled_line_put(
-		&report->processes->all[0], profile_has_only_samples(process->profile), style);
+	sampled_line_put(&report->processes->all[0], process->profile->only_samples, style);
 	put_summary_steps(process, style);
 	coverage_put_counted(process, style);
 	coverage_put_losses(process, style);

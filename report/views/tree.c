@@ -367,7 +367,7 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 
 	for (size_t i = 0; i < processes->shown; i++) {
 		walk.process = &processes->all[i];
-		if (profile_has_only_samples(walk.process->profile))
+		if (walk.process->profile->only_samples)
 			arrange_function_tree(options, walk.process, rows);
 		else
 			arrange_process_tree(&walk);
