@@ -23,7 +23,7 @@ static inline bool cpu_clock_ns(clockid_t clock, uint64_t *ns)
  * thread with this kernel id. */
 static inline bool thread_cpu_ns(uint32_t tid, uint64_t *ns)
 {
-	/* The kernel's encoding of a thread's CPU clock (CPUCLOCK_PERTHREAD, CPUCLOCK_SCHED). */
+	/* How the kernel encodes the CPU clock of a thread. */
 	return cpu_clock_ns((clockid_t)(~tid << 3 | 6u), ns);
 }
 

@@ -10,6 +10,7 @@
 #include "collector/process/high_descriptor.h"
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
+#include "collector/sample/wait_clock.h"
 #include "collector/stream/peer.h"
 
 #include <dirent.h>
@@ -111,6 +112,7 @@ void sampled_threads_forked(void)
 	if (folder_is_ours(&links))
 		close(folder.descriptor - 1);
 	folder.descriptor = 0;
+	wait_clocks_forked();
 }
 
 /* ---- the table ---- */
@@ -253,6 +255,13 @@ struct sampled_thread *sampled_threads(uint32_t *count)
 {
 	*count = list->count;
 	return list->threads;
+}
+
+struct sampled_thread *sampled_threads_find(uint32_t tid)
+{
+	const uint32_t position = *find_slot(tid);
+
+	return position ? &list->threads[position - 1] : NULL;
 }
 
 bool sampled_thread_look(struct sampled_thread *thread)

@@ -25,7 +25,18 @@ struct sampled_thread {
 	uint64_t stated_at;          /* CLOCK_MONOTONIC of that record, in ns; 0: there is none */
 	const struct stream *stream; /* NULL: it had none when that was looked up last */
 	uint64_t python;             /* for the reader of Python frames; 0 at first */
-	void *events;                /* for the source of samples; NULL at first */
+	/* Of wall_samples.h: how long it was blocked or waited, as samples say, and where it is. */
+	struct {
+		uint64_t began_ns; /* CLOCK_MONOTONIC when it was first seen; 0: not yet */
+		uint64_t began_cpu_ns, began_waited_ns;
+		uint64_t blocked_ns, waited_ns;
+		uint64_t seen_cpu_ns; /* its CPU clock at the last look */
+		uint64_t taken, pc;
+		uint32_t node, native, python;
+		uint32_t clock; /* of wait_clock.h */
+		uint8_t flags;
+	} wall;
+	void *events; /* for the source of samples; NULL at first */
 };
 
 /* Called with a thread that was found or that has ended, before it leaves the list. */
@@ -47,6 +58,10 @@ bool sampled_threads_update(bool must);
 
 /* Returns the threads; their number in `count`. Valid until the next update. */
 struct sampled_thread *sampled_threads(uint32_t *count);
+
+/* Returns the thread with this kernel id; NULL: it is not in the list. Valid until the next
+ * update. */
+struct sampled_thread *sampled_threads_find(uint32_t tid);
 
 /* Reads the clock of a thread. Returns false if the thread has ended. */
 bool sampled_thread_look(struct sampled_thread *thread);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * The life of the sampler's thread. What it does at each tick is in sampler_tick.c.
+ * The life of the sampler's thread. What it does at each tick is in tick.c.
  */
 #include "collector/sample/sampler.h"
 
@@ -176,6 +176,11 @@ bool sampler_stop(unsigned limit_ms)
 		return false;
 	sampler->runs = false;
 	return true;
+}
+
+bool sampler_runs(void)
+{
+	return sampler && sampler->runs;
 }
 
 void sampler_fork_prepare(void)

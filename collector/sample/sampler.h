@@ -30,8 +30,17 @@ struct sampler_settings {
 void sampler_configure(const struct sampler_settings *settings);
 extern struct sampler_settings sampler_settings;
 
-/* Sets who reads Python frames. Any thread, at any time. */
-void sampler_read_python(sampler_python_reader *read);
+/* What the sampler calls of the rest of the library. */
+struct sampler_hooks {
+	sampler_python_reader *read_python;
+	/* Finds out which threads run Python (sampled_thread.python). Called often. */
+	void (*find_python_threads)(void);
+	/* Called at each tick, until it returns true. */
+	bool (*prepare_python)(void);
+};
+
+/* Sets the hooks, which stay valid. Called by the constructor, before sampler_start(). */
+void sampler_set_hooks(const struct sampler_hooks *hooks);
 
 /* Creates the sampler's thread, unless it exists. Called by a thread of the program, where it may
  * allocate memory. */
@@ -40,6 +49,9 @@ void sampler_start(void);
 /* Ends the sampler's thread, which takes the last samples, and waits for that at most `limit_ms`.
  * Returns whether the thread has ended. sampler_start() starts it again. */
 bool sampler_stop(unsigned limit_ms);
+
+/* Whether the sampler's thread exists. */
+bool sampler_runs(void);
 
 /* Called around a fork, on the thread that forks. Between the first two calls the sampler is not
  * at work, so that it holds no lock of libc in the child. The child has no sampler until

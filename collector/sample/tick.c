@@ -8,16 +8,20 @@
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
 #include "collector/sample/sampler.h"
+#include "collector/sample/wall_samples.h"
 #include "collector/stream/control.h"
 #include "collector/stream/recording_switch.h"
 #include "collector/stream/stream.h"
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
 #define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
 #define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
+#define BRAKE_NS UINT64_C(5000000000) /* in which the sampler's CPU time is compared */
+#define STATE_NS UINT64_C(250000000)  /* between two records of the clocks */
 /* A sample is written when a thread has used this part of a period; sooner only at the end. */
 #define SMALL_PART 8u
 
@@ -26,17 +30,18 @@ static struct ticker {
 	uint64_t next_ns, period_ns;
 	uint64_t update_ns, control_ns, state_ns; /* when that is due */
 	uint64_t own_cpu_ns;                      /* of this thread, at the last SELF record */
-	uint64_t lost;                            /* samples of unseen CPU time, counted so far */
+	uint64_t brake_ns, brake_own_ns, brake_process_ns; /* when the cost was last compared */
+	uint64_t lost; /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
-	bool paused;
+	bool paused, python_is_prepared;
 } * ticker;
 
-static sampler_python_reader *python_reader;
+static const struct sampler_hooks no_hooks, *hooks = &no_hooks;
 
-void sampler_read_python(sampler_python_reader *read)
+void sampler_set_hooks(const struct sampler_hooks *used)
 {
-	__atomic_store_n(&python_reader, read, __ATOMIC_RELEASE);
+	hooks = used;
 }
 
 /* ---- one thread ---- */
@@ -47,30 +52,51 @@ static void take_sample(struct sampled_thread *thread)
 		.taken = clock_now(),
 		.weight_ns = thread->cpu_ns - thread->sampled_ns,
 		.state = TRACE_SAMPLE_ON_CPU };
-	sampler_python_reader *read = __atomic_load_n(&python_reader, __ATOMIC_ACQUIRE);
 
 	sample_read_node(&sample);
 	if (!thread->stated_at)
 		sample_write_thread(thread, thread->sampled_ns, true);
-	if (read)
-		read(&sample);
+	if (hooks->read_python)
+		hooks->read_python(&sample);
 	sample_write(&sample);
 	/* What is too little for the unit of weights is left to the next sample. */
 	thread->sampled_ns = thread->cpu_ns - sample.weight_ns % TRACE_SAMPLE_WEIGHT_NS;
 }
 
+/* Reads the frames of a thread for a sample of its wall time. */
+static void read_frames(struct sample *sample, bool is_running)
+{
+	(void)is_running;
+	if (hooks->read_python)
+		hooks->read_python(sample);
+}
+
+/* Whether the whole time of the thread is sampled. Other threads do not belong to the work that the
+ * user sees: a pool of a library, or the threads of a driver. */
+static bool has_wall_samples(const struct sampled_thread *thread)
+{
+	return sampler_settings.wall &&
+	       (thread->stream || thread->python || thread->tid == (uint32_t)getpid());
+}
+
 /* Looks at a thread, and samples it if it has used at least `least_ns`. */
 static void look_at(struct sampled_thread *thread, uint64_t least_ns)
 {
+	const bool wall = has_wall_samples(thread);
+
 	if (!sampled_thread_look(thread))
 		return;
-	if (thread->cpu_ns - thread->sampled_ns < least_ns)
+	if (!wall && thread->cpu_ns - thread->sampled_ns < least_ns)
 		return;
 	if (!stream_enter()) {
 		trace_lose(TRACE_LOST_SAMPLES, 1);
 		return;
 	}
-	take_sample(thread);
+	if (wall)
+		wall_samples_look(thread, clock_monotonic_ns(), least_ns,
+			least_ns == TRACE_SAMPLE_WEIGHT_NS, read_frames);
+	else
+		take_sample(thread);
 	stream_leave();
 }
 
@@ -79,6 +105,8 @@ static void look_at_all(uint64_t least_ns)
 	uint32_t count;
 	struct sampled_thread *threads = sampled_threads(&count);
 
+	if (sampler_settings.wall && hooks->find_python_threads)
+		hooks->find_python_threads();
 	for (uint32_t i = 0; i < count; i++)
 		look_at(&threads[i], least_ns);
 }
@@ -97,12 +125,21 @@ static void state_thread(struct sampled_thread *thread)
 	stream_leave();
 }
 
-/* ---- once a second ---- */
+static void on_ended(struct sampled_thread *thread)
+{
+	if (thread->wall.began_ns && stream_enter()) {
+		wall_samples_end(thread, clock_monotonic_ns());
+		stream_leave();
+	}
+	state_thread(thread);
+}
+
+/* ---- four times a second ---- */
 
 /* Counts CPU time that no look has seen as lost samples. */
 static void count_unseen(void)
 {
-	const uint64_t lost = sampled_threads_unseen_ns() / ticker->period_ns;
+	const uint64_t lost = sampled_threads_unseen_ns() * sampler_settings.hz / SECOND_NS;
 
 	if (lost <= ticker->lost)
 		return;
@@ -110,9 +147,13 @@ static void count_unseen(void)
 	ticker->lost = lost;
 }
 
-/* Returns `ns` in ticks of the trace's clock. */
+/* Returns `ns` in ticks of the trace's clock, by its rate since the first call. There is a file,
+ * because the clock is chosen when that is made. */
 static uint64_t ticks_of(uint64_t ns)
 {
+	if (!ticker->began.raw)
+		ticker->began = clock_sample();
+
 	const struct trace_clock now = clock_sample();
 	const double elapsed_ns = (double)(now.monotonic_ns - ticker->began.monotonic_ns),
 		     ticks = (double)(now.raw - ticker->began.raw);
@@ -131,6 +172,38 @@ static void state_own_cost(void)
 	stream_leave();
 }
 
+/* A process that sleeps has nearly no CPU time to compare with: less than 1/200 of a core is never
+ * too much. */
+static bool is_too_much(uint64_t own_ns, uint64_t process_ns, uint64_t elapsed_ns)
+{
+	return own_ns > process_ns / 50 && own_ns > elapsed_ns / 200;
+}
+
+/* Halves the rate if the sampler has taken more than its share of CPU time. */
+static void brake(uint64_t now_ns)
+{
+	const uint64_t process_ns = process_cpu_ns(), elapsed_ns = now_ns - ticker->brake_ns;
+	uint64_t own_ns;
+	char text[200];
+
+	if (elapsed_ns < BRAKE_NS || !cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &own_ns))
+		return;
+	if (ticker->brake_ns &&
+		is_too_much(own_ns - ticker->brake_own_ns, process_ns - ticker->brake_process_ns,
+			elapsed_ns) &&
+		ticker->period_ns < SECOND_NS) {
+		ticker->period_ns *= 2;
+		snprintf(text, sizeof text,
+			"The sampler took more than 2 %% of the process's CPU time, and so it took "
+			"%.3g samples a second of each thread in the end, instead of %u.",
+			1e9 / (double)ticker->period_ns, sampler_settings.hz);
+		meta_set("warning.sampler", text);
+	}
+	ticker->brake_ns = now_ns;
+	ticker->brake_own_ns = own_ns;
+	ticker->brake_process_ns = process_ns;
+}
+
 /* Writes the clocks of all threads, what was lost and what it has cost. */
 static void state_all(void)
 {
@@ -138,6 +211,7 @@ static void state_all(void)
 	struct sampled_thread *threads = sampled_threads(&count);
 
 	count_unseen();
+	brake(clock_monotonic_ns());
 	if (!trace_header())
 		return;
 	for (uint32_t i = 0; i < count; i++)
@@ -167,6 +241,7 @@ static void skip_cpu_time(void)
 			continue;
 		thread->sampled_ns = thread->cpu_ns;
 		if (thread->stated_at && stream_enter()) {
+			wall_samples_end(thread, clock_monotonic_ns());
 			sample_write_thread(thread, thread->sampled_ns, true);
 			stream_leave();
 		}
@@ -180,6 +255,7 @@ static bool follow_switch(void)
 
 	if (paused && !ticker->paused) {
 		sampled_threads_update(true);
+		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
 		state_all();
 	} else if (!paused && ticker->paused) {
 		sampled_threads_update(true);
@@ -210,16 +286,15 @@ bool tick_begin(void)
 		ticker = fork_wiped_alloc(sizeof *ticker);
 		state_source();
 	}
-	if (!ticker || !sampled_threads_setup(on_found, state_thread)) {
+	if (!ticker || !sampled_threads_setup(on_found, on_ended)) {
 		meta_set("source.cpu_samples",
 			"off: there is no memory for the list of threads (0)");
 		return false;
 	}
 	ticker->period_ns = SECOND_NS / sampler_settings.hz;
 	ticker->random = clock_now() | 1;
-	ticker->began = clock_sample();
 	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
-	ticker->own_cpu_ns = 0;
+	ticker->own_cpu_ns = ticker->brake_ns = 0;
 	ticker->paused = is_paused();
 	return true;
 }
@@ -260,12 +335,14 @@ bool tick(void)
 
 	if (is_due(&ticker->control_ns, now_ns, CONTROL_NS))
 		control_poll();
+	if (!ticker->python_is_prepared)
+		ticker->python_is_prepared = !hooks->prepare_python || hooks->prepare_python();
 	if (!follow_switch())
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
 	look_at_all(ticker->period_ns / SMALL_PART);
-	if (is_due(&ticker->state_ns, now_ns, SECOND_NS))
+	if (is_due(&ticker->state_ns, now_ns, STATE_NS))
 		state_all();
 	return true;
 }

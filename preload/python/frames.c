@@ -45,6 +45,11 @@ bool python_frames_configure(const char *stacks)
 	return i < count;
 }
 
+const struct python_layout *python_frames_layout(void)
+{
+	return atomic_load_explicit(&available, memory_order_acquire) ? &layout : NULL;
+}
+
 static uintptr_t first_frame(void)
 {
 	if (!atomic_load_explicit(&available, memory_order_acquire))

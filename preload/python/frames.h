@@ -24,6 +24,10 @@ bool python_frames_configure(const char *stacks);
  * the trace (source.python_stacks). Requires the GIL and no exception set; runs Python code. */
 void python_frames_start(void);
 
+/* Returns the layout of this Python's frames, which stays valid; NULL: they are not known to be
+ * readable. */
+const struct python_layout *python_frames_layout(void);
+
 /* The calls that get Python stacks (PPERF_PYSTACKS). Written by the constructor only. */
 enum python_stack_setting {
 	PYTHON_STACKS_OFF,

@@ -8,19 +8,22 @@
 #define ESCAPED 0xdc00u /* U+DC80 to U+DCFF represent the bytes 0x80 to 0xff */
 #define REPLACEMENT 0xfffdu
 
+bool python_str_state(uint32_t state, unsigned *width, bool *ascii)
+{
+	*width = state >> 2 & 7;
+	*ascii = state >> 6 & 1;
+	return (state >> 5 & 1) && (*width == 1 || *width == 2 || *width == 4);
+}
+
 uintptr_t python_str_data(const struct python_layout *layout, uintptr_t text, uint64_t *length,
 	unsigned *width, bool *ascii)
 {
 	uint32_t state;
-	bool compact;
 
 	if (!safe_read(length, text + PYTHON_STR_LENGTH, sizeof *length) ||
 		!safe_read(&state, text + PYTHON_STR_STATE, sizeof state))
 		return 0;
-	*width = state >> 2 & 7;
-	compact = state >> 5 & 1;
-	*ascii = state >> 6 & 1;
-	if (!compact || *length > LENGTH_MAX || (*width != 1 && *width != 2 && *width != 4))
+	if (!python_str_state(state, width, ascii) || *length > LENGTH_MAX)
 		return 0;
 	return text + (*ascii ? layout->str_ascii : layout->str_other);
 }
@@ -68,7 +71,7 @@ static size_t put_character(char *to, uint32_t c)
 	return 4;
 }
 
-static size_t encode_utf8(
+size_t python_str_encode(
 	char room[PYTHON_STR_ROOM], const void *data, unsigned width, uint64_t length)
 {
 	const size_t cut = sizeof TRACE_TEXT_CUT - 1;
@@ -96,7 +99,7 @@ const char *python_str(const struct python_layout *layout, uintptr_t text,
 	if (!data)
 		return NULL;
 	if (!ascii || !safe_read_trusted) {
-		*bytes = encode_utf8(room, data, width, length);
+		*bytes = python_str_encode(room, data, width, length);
 		return room;
 	}
 	*bytes = (size_t)length;

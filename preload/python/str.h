@@ -20,4 +20,12 @@ const char *python_str(const struct python_layout *layout, uintptr_t text,
 uintptr_t python_str_data(const struct python_layout *layout, uintptr_t text, uint64_t *length,
 	unsigned *width, bool *ascii);
 
+/* Decodes the state of a str, the 4 bytes at PYTHON_STR_STATE: how wide its characters are (1, 2 or
+ * 4 bytes) and whether all are ASCII. Returns false if it is no str that this module reads. */
+bool python_str_state(uint32_t state, unsigned *width, bool *ascii);
+
+/* Writes characters as UTF-8, cut if they are too many. Returns the bytes written. */
+size_t python_str_encode(
+	char room[PYTHON_STR_ROOM], const void *data, unsigned width, uint64_t length);
+
 #endif
