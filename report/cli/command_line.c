@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/cli/command_line.h"
 #include "report/cli/view_list.h"
+#include "report/views/functions.h"
 #include "report/base/error.h"
 #include "report/profile/call_tree.h"
 #include "report/text/paragraph.h"

@@ -15,8 +15,5 @@ const struct view *view_for_instances(const struct options *options);
 /* Returns the view to show: that of --map, --over-time, --at or --by of the view memory, else
  * `view`. */
 const struct view *view_for_memory(const struct options *options, const struct view *view);
-/* Returns the view to show: that of tree --functions, or of table --by function, line or library,
- * else `view`. */
-const struct view *view_for_samples(const struct options *options, const struct view *view);
 
 #endif

@@ -9,6 +9,7 @@
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
 #include "report/summary/sampled_line.h"
+#include "report/views/functions.h"
 #include "report/summary/steps_sentence.h"
 #include "report/summary/summary_tree.h"
 #include "report/summary/verdict.h"
@@ -655,6 +656,22 @@ static size_t tree_lines(const struct output *out)
 	return used + TREE_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - used : TREE_LINES_MIN;
 }
 
+/* Prints the functions with most CPU time by samples, at most `most` of them. */
+static void put_functions(const struct report *report, size_t most, const struct style *style)
+{
+	struct options options = *report->options;
+	struct rows rows = { .count = 0 };
+	struct report functions = { .options = &options, .processes = report->processes };
+
+	options.view = &functions_view;
+	options.by = BY_FUNCTION;
+	options.sort = NULL;
+	options.top = options.top ? options.top : (uint32_t)most;
+	arrange_functions(&options, &report->processes->all[0], &rows);
+	print_table(&functions, &rows, LAYOUT_TABLE, style);
+	free(rows.rows);
+}
+
 void draw_summary(const struct report *report, const struct style *of_output)
 {
 	const struct process *process = &report->processes->all[0];
@@ -682,7 +699,10 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	if (verdict.is_of_gpu_work || process->metric != METRIC_GPU)
 		put_summary_critical(report, style);
 	output_char(style->out, '\n');
-	summary_tree_put(report, tree_lines(style->out), style);
+	if (process->profile->only_samples)
+		put_functions(report, tree_lines(style->out), style);
+	else
+		summary_tree_put(report, tree_lines(style->out), style);
 }
 
 void put_summary_json(const struct report *report, struct output *out)

@@ -9,6 +9,11 @@
 #include "report/print/print.h"
 #include "report/table/view.h"
 
+extern const struct view functions_view, callers_view, function_tree_view;
+/* Returns the view to show: that of tree --functions, or of table --by function, line or library,
+ * else `view`. */
+const struct view *view_for_samples(const struct options *options, const struct view *view);
+
 void arrange_functions(const struct options *options, struct process *process, struct rows *rows);
 void arrange_function_tree(
 	const struct options *options, struct process *process, struct rows *rows);

@@ -55,6 +55,10 @@ void functions_add_unsampled(struct paragraph *line, const struct process *proce
 
 	if (!clocks.clock_ns || options->steps || options->windows)
 		return;
+	if (clocks.sampled_ns == clocks.clock_ns) {
+		paragraph_add(line, ", all that these threads' clocks counted");
+		return;
+	}
 	paragraph_add(line, "; the clocks of these threads counted ");
 	paragraph_value(line, UNIT_TIME, clocks.clock_ns);
 	paragraph_add(line, ": ");
