@@ -72,6 +72,21 @@ static void set_cpu(const struct tree *tree, uint64_t *amounts)
 	}
 }
 
+/* `wall`: also of threads that did not run. */
+static void set_sampled(const struct profile *profile, bool wall, uint64_t *amounts)
+{
+	const struct sample_sums *all = &profile->sampled;
+
+	if (wall && !all->waits_ns && !all->blocked_ns)
+		return;
+	for (uint32_t id = 1; id < profile->tree->count; id++)
+		if (profile->tree->nodes[id].sampled) {
+			const struct sample_sums *self = &profile->tree->nodes[id].sampled->self;
+
+			amounts[id] = self->cpu_ns + (wall ? self->waits_ns + self->blocked_ns : 0);
+		}
+}
+
 static void set_calls(const struct tree *tree, uint64_t *amounts)
 {
 	for (uint32_t id = 1; id < tree->count; id++) {
@@ -149,6 +164,10 @@ uint64_t *tree_amounts_of(const struct profile *profile, enum tree_amount amount
 		break;
 	case AMOUNT_CPU:
 		set_cpu(tree, amounts);
+		break;
+	case AMOUNT_SAMPLED:
+	case AMOUNT_SAMPLED_WALL:
+		set_sampled(profile, amount == AMOUNT_SAMPLED_WALL, amounts);
 		break;
 	case AMOUNT_CALLS:
 		set_calls(tree, amounts);

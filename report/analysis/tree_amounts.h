@@ -15,6 +15,10 @@
 	X(IDLE, "idle", "nanoseconds", "GPU idle",                                               \
 		"idle time of the GPU before the work that the node launched")                   \
 	X(CPU, "cpu", "nanoseconds", "CPU time", "time of all threads in ranges and CUDA calls") \
+	X(SAMPLED, "sampled", "nanoseconds", "CPU time by samples",                              \
+		"CPU time of all threads, by samples")                                           \
+	X(SAMPLED_WALL, "sampled_wall", "nanoseconds", "Time by samples",                        \
+		"of threads that used a core, waited for one, or were blocked")                  \
 	X(CALLS, "calls", "count", "Calls", "ranges entered, CUDA calls, GPU operations")        \
 	X(TENSORS, "tensors", "bytes", "Tensors allocated", "memory that tensors were given")    \
 	X(HELD, "allocated_peak", "bytes", "Tensors at their peak",                              \

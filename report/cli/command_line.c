@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/cli/command_line.h"
 #include "report/cli/view_list.h"
+#include "report/views/functions.h"
 #include "report/base/error.h"
 #include "report/profile/call_tree.h"
 #include "report/text/paragraph.h"
@@ -24,6 +25,7 @@ static const char *const demangle_forms[] = {
 #undef X
 		NULL
 };
+static const char *const native_words[] = { "program", "all", NULL };
 static const char *const row_keys[] = {
 #define X(by, name) #name,
 	ROWS_BY(X)
@@ -217,8 +219,19 @@ static const struct option_entry {
 		"show these columns, comma-separated, or all; see --legend" },
 	{ 0, "by", "KEY", WORD(by, row_keys),
 		"table: one row per name, shape, module, stack, category, stream, thread, rank or "
-		"step (name); memory: per path, module, step, line, size or library (path), or "
-		"class, how long memory lived; flame: path or stack (path)" },
+		"step (name), or by CPU samples per function, line or library; memory: per path, "
+		"module, step, line, size or library (path), or "
+		"class, how long memory lived; flame: path, stack, or by CPU samples python, "
+		"native "
+		"or all (path); export: the same without stack" },
+	{ 0, "callers", NULL, FLAG(callers),
+		"table --by function, line or library: the callers of each, by CPU samples" },
+	{ 0, "functions", NULL, FLAG(functions),
+		"tree: the functions that CPU samples found, below each node" },
+	{ 0, "native", "WHICH", WORD(native_all, native_words),
+		"table --by function, line or library: program, or all to show the interpreter's "
+		"own C "
+		"functions and PyTorch's dispatcher (program)" },
 	{ 0, "at", "WHEN", STRING(at),
 		"memory: what was live at peak, oom, end, the end of a step (its number) or a time "
 		"such as 12.5ms; several, comma-separated" },
@@ -458,9 +471,9 @@ static bool is_memory_key(enum rows_by by)
 
 static void check_by(const struct options *options)
 {
-	const bool of_table = options->by != BY_PATH && options->by != BY_LINE &&
-			      options->by != BY_SIZE && options->by != BY_LIBRARY &&
-			      options->by != BY_CLASS;
+	const bool of_table = options->by != BY_PATH && options->by != BY_SIZE &&
+			      options->by != BY_CLASS && options->by != BY_PYTHON &&
+			      options->by != BY_NATIVE && options->by != BY_ALL;
 
 	if (options->by == BY_NAME)
 		return;
@@ -470,16 +483,22 @@ static void check_by(const struct options *options)
 			"class");
 	if (!strcmp(options->view->name, "table") && !of_table)
 		fatal(STATUS_USAGE, "the view table has --by name, shape, module, stack, category, "
-				    "stream, thread, rank and step");
+				    "stream, thread, rank, step, function, line and library");
 	if (!strcmp(options->view->name, "flame") && options->by != BY_PATH &&
-		options->by != BY_STACK)
-		fatal(STATUS_USAGE, "the view flame has --by path and stack");
+		options->by != BY_STACK && options->by != BY_PYTHON && options->by != BY_NATIVE &&
+		options->by != BY_ALL)
+		fatal(STATUS_USAGE, "the view flame has --by path, stack, python, native and all");
+	if (!strcmp(options->view->name, "export") && options->by != BY_PATH &&
+		options->by != BY_PYTHON && options->by != BY_NATIVE && options->by != BY_ALL)
+		fatal(STATUS_USAGE, "the view export has --by path, python, native and all, the "
+				    "frames of CPU samples");
 	if (strcmp(options->view->name, "table") != 0 &&
 		strcmp(options->view->name, "memory") != 0 &&
+		strcmp(options->view->name, "export") != 0 &&
 		strcmp(options->view->name, "flame") != 0)
-		fatal(STATUS_USAGE,
-			"--by works with the views table, memory and flame only: pperf-report "
-			"table --by KEY FILE");
+		fatal(STATUS_USAGE, "--by works with the views table, memory, flame and export "
+				    "only: pperf-report "
+				    "table --by KEY FILE");
 }
 
 static void check_format(const struct options *options)
@@ -548,6 +567,20 @@ static void check_memory_options(const struct options *options)
 		fatal(STATUS_USAGE, "--ledger chooses its time itself, and needs no --at");
 }
 
+static void check_samples_options(const struct options *options)
+{
+	if (options->functions && strcmp(options->view->name, "tree") != 0)
+		fatal(STATUS_USAGE, "--functions works with the view tree only: pperf-report tree "
+				    "--functions FILE");
+	if (options->callers &&
+		(strcmp(options->view->name, "table") != 0 || !rows_by_samples(options->by)))
+		fatal(STATUS_USAGE, "--callers works with functions, lines and libraries only: "
+				    "pperf-report table --by function --callers FILE");
+	if (options->native_all && !rows_by_samples(options->by))
+		fatal(STATUS_USAGE, "--native works with functions, lines and libraries only: "
+				    "pperf-report table --by function --native all FILE");
+}
+
 struct options command_line_parse(int argc, char **argv)
 {
 	struct options options = { .depth = UINT32_MAX,
@@ -577,7 +610,8 @@ struct options command_line_parse(int argc, char **argv)
 	if (!view && options.file_count && is_misspelt_view(options.files[0]))
 		refuse_view(options.files[0], "see pperf-report --help");
 	check_view(&options, view);
-	options.view = view_for_memory(&options, view_for_instances(&options));
+	options.view = view_for_samples(
+		&options, view_for_memory(&options, view_for_instances(&options)));
 	options.no_percentiles = options.view->no_percentiles ||
 				 (options.by != BY_NAME &&
 					 strcmp(options.view->name, "flame") != 0);
@@ -597,6 +631,7 @@ struct options command_line_parse(int argc, char **argv)
 	check_format(&options);
 	check_whole(&options);
 	check_memory_options(&options);
+	check_samples_options(&options);
 	if (options.kinds && (options.by != BY_NAME || strcmp(options.view->name, "table") != 0))
 		fatal(STATUS_USAGE, "--kind works with the view table only, and not with --by: "
 				    "pperf-report table --kind KINDS FILE");

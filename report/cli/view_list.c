@@ -10,35 +10,39 @@
 #include "report/summary/summary.h"
 #include "report/tui/tui.h"
 #include "report/views/critical_stayed.h"
+#include "report/views/functions.h"
 #include "report/views/memory_summary.h"
 #include "report/views/missing_data.h"
 #include "report/views/views.h"
 #include <string.h>
 
-#define NODE_COLUMNS                                                                            \
-	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns "    \
-	"gpu_calls untimed bytes "                                                              \
-	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns cpu_total_ns "        \
-	"cpu_self_ns "                                                                          \
-	"cpu_self_x_ns idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns "  \
-	"p99_ns max_ns "                                                                        \
-	"allocated_delta_bytes allocated_peak_bytes "                                           \
-	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes "         \
-	"at_peak_bytes "                                                                        \
-	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "  \
-	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit " \
-	"device labels "                                                                        \
-	"class members.count members.metric members.min_ns members.p50_ns members.max_ns "      \
-	"odd.label odd.ns odd.calls "                                                           \
-	"ran_elsewhere source "                                                                 \
-	"left_open method confidence provenance "                                               \
+#define NODE_COLUMNS                                                                              \
+	"name label kind section path domain pid rank share calls gpu_total_ns gpu_self_ns "      \
+	"gpu_calls untimed bytes "                                                                \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns cpu_total_ns "          \
+	"cpu_self_ns "                                                                            \
+	"cpu_self_x_ns samples cpu_sampled_ns cpu_sampled_total_ns waits_for_core_ns blocked_ns " \
+	"idle_ns idle_before_ns delay_p50_ns delay_p95_ns min_ns p50_ns p95_ns "                  \
+	"p99_ns max_ns "                                                                          \
+	"allocated_delta_bytes allocated_peak_bytes "                                             \
+	"tensor_alloc_bytes tensor_free_bytes tensor_allocs tensor_frees at_oom_bytes "           \
+	"at_peak_bytes "                                                                          \
+	"reserved_delta_bytes reserved_peak_bytes alloc_bytes free_bytes allocs frees failed "    \
+	"grid block shared_bytes registers waves_per_sm occupancy_theoretical occupancy_limit "   \
+	"device labels "                                                                          \
+	"class members.count members.metric members.min_ns members.p50_ns members.max_ns "        \
+	"odd.label odd.ns odd.calls "                                                             \
+	"ran_elsewhere source "                                                                   \
+	"left_open method confidence provenance "                                                 \
 	"worst.metric worst.label worst.start_ns worst.value worst.before worst.after worst.delta"
-#define NODE_TEXT                                                                           \
-	"gpu_total_ns cpu_total_ns share calls spread p50_ns max_ns allocated_delta_bytes " \
-	"allocated_peak_bytes "                                                             \
-	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns "  \
-	"at_oom_bytes at_peak_bytes "                                                       \
-	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "                 \
+#define NODE_TEXT                                                                                  \
+	"gpu_total_ns cpu_total_ns share calls cpu_sampled_total_ns cpu_sampled_ns spread p50_ns " \
+	"max_ns "                                                                                  \
+	"allocated_delta_bytes "                                                                   \
+	"allocated_peak_bytes "                                                                    \
+	"reserved_delta_bytes reserved_peak_bytes gpu_self_ns cpu_self_ns p95_ns idle_ns "         \
+	"at_oom_bytes at_peak_bytes "                                                              \
+	"gpu_forward_ns gpu_backward_ns gpu_recompute_ns gpu_optimizer_ns "                        \
 	"tensor_alloc_bytes alloc_bytes"
 
 const struct view view_list[] = {

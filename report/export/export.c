@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/export/export.h"
+#include "report/analysis/sample_tree.h"
 #include "report/base/error.h"
 #include "report/run/output_file.h"
 #include "report/run/warnings.h"
@@ -8,24 +9,24 @@
 
 const struct export_format export_formats[] = {
 	{ "folded", "stacks, one per line, for flamegraph.pl, inferno and speedscope", ".folded",
-		false, export_folded },
+		false, true, export_folded },
 	{ "speedscope", "JSON for https://www.speedscope.app, a profile for each metric",
-		".speedscope.json", false, export_speedscope },
-	{ "pprof", "profile.proto for `go tool pprof`, Pyroscope and Parca", ".pb.gz", true,
+		".speedscope.json", false, true, export_speedscope },
+	{ "pprof", "profile.proto for `go tool pprof`, Pyroscope and Parca", ".pb.gz", true, true,
 		export_pprof },
-	{ "dot", "the heaviest nodes of the tree for graphviz", ".dot", false, export_dot },
+	{ "dot", "the heaviest nodes of the tree for graphviz", ".dot", false, true, export_dot },
 	{ "graph", "steps, modules, operators and kernels as text without times, to compare runs",
-		".graph.txt", false, export_graph },
+		".graph.txt", false, false, export_graph },
 	{ "chrome",
 		"the JSON of torch.profiler, for HTA, TensorBoard, Perfetto and chrome://tracing",
-		".trace.json", false, export_chrome },
+		".trace.json", false, false, export_chrome },
 	{ "sqlite", "an SQLite database with a table for each kind of event", ".sqlite", false,
-		export_sqlite },
+		false, export_sqlite },
 	{ "opprof", "JSON of operators with their kernels, for yottalabsai/Profiler",
-		".opprof.json", false, export_opprof },
+		".opprof.json", false, false, export_opprof },
 	{ "perfetto",
 		"protobuf for https://ui.perfetto.dev, which opens larger traces than chrome's",
-		".pftrace", false, export_perfetto },
+		".pftrace", false, false, export_perfetto },
 	{ .name = NULL },
 };
 
@@ -79,6 +80,9 @@ int export_view(const struct options *given)
 	processes = processes_read(options);
 	warnings_collect(options, &processes);
 	print_warnings(&processes);
+	for (size_t i = 0; format->is_of_tree && i < processes.shown; i++)
+		if (process_has_samples(&processes.all[i]))
+			sample_tree_graft(sample_cells_of(&processes.all[i]), options->by);
 	file = output_file_open(options, format->ending);
 	if (format->is_compressed || ends_with_gz(file.name))
 		output_compress(file.out);

@@ -15,6 +15,7 @@ struct export_format {
 	const char *summary; /* what reads it */
 	const char *ending;  /* of the file's name */
 	bool is_compressed;  /* the file is a gzip file */
+	bool is_of_tree;     /* it is made of call paths, to which functions of samples are added */
 	/* Writes the processes that are shown. */
 	void (*write)(
 		const struct options *options, struct processes *processes, struct output *out);

@@ -40,6 +40,8 @@ enum tree_amount frame_amount_of(const struct options *options, const struct pro
 {
 	if (options->metric_name)
 		return requested_amount(options);
+	if (options->by != BY_NAME || process->profile->only_samples)
+		return AMOUNT_SAMPLED;
 	return process->profile->totals.gpu_sum_ns ? AMOUNT_GPU : AMOUNT_CPU;
 }
 

@@ -16,7 +16,8 @@ struct frame_amounts {
 /* Returns the amount of -m, or all of them without -m. Ends the program if -m is a metric that does
  * not add up, such as a level. */
 struct frame_amounts frame_amounts_of(const struct options *options);
-/* Returns the one amount of -m, or without -m GPU time, and CPU time where there is none. */
+/* Returns the one amount of -m. Without -m: sampled time with --by, and if there is nothing else;
+ * else GPU time, and CPU time where there is none. */
 enum tree_amount frame_amount_of(const struct options *options, const struct process *process);
 
 /* The path of one node. frames[0] is the outermost node; a process is around it if several are

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page/flame.h"
+#include "report/analysis/sample_tree.h"
 #include "report/base/error.h"
 #include "report/base/text_builder.h"
 #include "report/page/flame_build.h"
@@ -16,6 +17,11 @@ static const enum page_asset assets[] = { PAGE_STYLE_TOKENS, PAGE_STYLE_PAGE, PA
 	PAGE_SCRIPT_BASE, PAGE_SCRIPT_NUMBERS, PAGE_SCRIPT_FLAME_TREE, PAGE_SCRIPT_FLAME,
 	PAGE_SCRIPT_HEAD, PAGE_SCRIPT_FLAME_PAGE };
 #define ASSETS (sizeof assets / sizeof *assets)
+
+static bool options_by_frames(const struct options *options)
+{
+	return options->by == BY_PYTHON || options->by == BY_NATIVE || options->by == BY_ALL;
+}
 
 /* The traces: one set of processes, or before and after. */
 struct flame_input {
@@ -73,6 +79,9 @@ static size_t select_metric(const struct options *options, const struct flame *f
 {
 	size_t metric;
 
+	if (options_by_frames(options) && !options->metric_name &&
+		flame_has_metric(flame, "sampled", &metric))
+		return metric;
 	if (options->metric_name) {
 		if (!flame_has_metric(flame, options->metric_name, &metric) ||
 			!shows_in_any_shape(flame, metric))
@@ -144,6 +153,26 @@ static int strict_status(const struct flame_input *input)
 	return STATUS_OK;
 }
 
+/* Adds the functions of samples to the call trees, which nothing else shows. */
+static void add_functions(const struct options *options, const struct processes *processes)
+{
+	bool has_samples = false;
+
+	for (size_t i = 0; i < processes->shown; i++) {
+		if (!process_has_samples(&processes->all[i]))
+			continue;
+		has_samples = true;
+		sample_tree_graft(sample_cells_of(&processes->all[i]), options->by);
+	}
+	if (options_by_frames(options) && !has_samples)
+		fatal(STATUS_USAGE,
+			"--by %s needs CPU samples, and the trace has none; set PPERF_SAMPLE=99 "
+			"when the program is started",
+			options->by == BY_PYTHON   ? "python"
+			: options->by == BY_NATIVE ? "native"
+						   : "all");
+}
+
 int flame_view(const struct options *given)
 {
 	const bool is_svg = given->format == FORMAT_SVG;
@@ -158,6 +187,8 @@ int flame_view(const struct options *given)
 
 	wanted.format = is_svg ? FORMAT_SVG : FORMAT_HTML;
 	input = read_input(options);
+	for (size_t side = 0; side < input.count; side++)
+		add_functions(options, &input.sides[side]);
 	flame = input.count == 2 ? flame_build_diff(options, &input.sides[0], &input.sides[1])
 				 : flame_build(options, &input.sides[0]);
 	metric = select_metric(options, flame);

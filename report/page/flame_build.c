@@ -29,6 +29,16 @@ static const struct flame_metric base_metrics[FLAME_BASE_METRICS] = {
 		.note = "idle time of the GPU, by what launched the operation that ended it",
 		.view = "tree",
 		.unit = UNIT_TIME },
+	[FLAME_SAMPLED] = { .key = "sampled",
+		.title = "CPU samples",
+		.note = "CPU time of all threads by samples, in the functions that ran",
+		.view = "tree --functions",
+		.unit = UNIT_TIME },
+	[FLAME_SAMPLED_WALL] = { .key = "sampled_wall",
+		.title = "Time by samples",
+		.note = "time of all threads by samples: on a core, waiting for one, or blocked",
+		.view = "tree --functions",
+		.unit = UNIT_TIME },
 	[FLAME_ALLOCATED] = { .key = "allocated",
 		.title = "Allocated",
 		.note = "tensors that were live when tensors held most memory",
@@ -80,6 +90,10 @@ enum flame_kind flame_kind_of(const struct node *node)
 	case NODE_ALLOC:
 	case NODE_MARK:
 		return FLAME_CALL;
+	case NODE_FUNCTION:
+	case NODE_PYTHON:
+	case NODE_STATE:
+		return FLAME_STACK;
 	case NODE_UNATTRIBUTED:
 		return FLAME_UNKNOWN;
 	default:

@@ -6,6 +6,8 @@
  * | gpu       | ns of kernels, copies and memsets, in the frame of the operation                  |
  * | cpu       | ns of its ranges or calls, without those inside; of all threads                   |
  * | idle      | ns in which the GPU was idle until the operation of the frame began               |
+ * | sampled   | ns of CPU time by samples, in the functions that ran                              |
+ * | sampled_wall | the same, with the time in which threads waited                                |
  * | allocated | bytes of tensors allocated in it and live at the peak of tensor memory            |
  * | reserved  | bytes of device memory allocated in it and live at the peak of device memory      |
  * | tensors   | bytes of all tensors allocated in it                                              |

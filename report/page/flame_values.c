@@ -32,6 +32,8 @@ void flame_add_nodes(struct flame *flame, struct flame_tree *tree, const struct 
 	static const enum tree_amount amounts[FLAME_BASE_METRICS] = { [FLAME_GPU] = AMOUNT_GPU,
 		[FLAME_CPU] = AMOUNT_CPU,
 		[FLAME_IDLE] = AMOUNT_IDLE,
+		[FLAME_SAMPLED] = AMOUNT_SAMPLED,
+		[FLAME_SAMPLED_WALL] = AMOUNT_SAMPLED_WALL,
 		[FLAME_ALLOCATED] = AMOUNT_HELD,
 		[FLAME_RESERVED] = AMOUNT_RESERVED,
 		[FLAME_TENSORS] = AMOUNT_TENSORS,

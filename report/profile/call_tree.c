@@ -76,6 +76,7 @@ void tree_free(struct tree *tree)
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
 		free(tree->nodes[id].tensors);
+		free(tree->nodes[id].sampled);
 		if (tree->nodes[id].worst)
 			free(tree->nodes[id].worst->own);
 		free(tree->nodes[id].worst);
@@ -219,6 +220,23 @@ struct node_worst *tree_worst(struct tree *tree, uint32_t node)
 	return *worst;
 }
 
+struct node_sampled *tree_sampled(struct tree *tree, uint32_t node)
+{
+	struct node_sampled **sampled = &tree->nodes[node].sampled;
+
+	if (!*sampled)
+		*sampled = xcalloc(sizeof **sampled);
+	return *sampled;
+}
+
+void sample_sums_add(struct sample_sums *to, const struct sample_sums *from)
+{
+	to->samples += from->samples;
+	to->cpu_ns += from->cpu_ns;
+	to->waits_ns += from->waits_ns;
+	to->blocked_ns += from->blocked_ns;
+}
+
 void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)
 {
 	struct node *node = &tree->nodes[id];
@@ -275,6 +293,8 @@ static void add_node_to_parent(struct tree *tree, uint32_t id)
 		parent->alloc_bytes += node->memory->alloc_bytes;
 		parent->free_bytes += node->memory->free_bytes;
 	}
+	if (node->sampled)
+		sample_sums_add(&tree_sampled(tree, node->parent)->total, &node->sampled->total);
 	if (node->tensors)
 		add_tensor_total(tree_tensors(tree, node->parent), &node->tensors->total);
 }
@@ -372,6 +392,8 @@ static void start_totals(struct node *node)
 	}
 	if (node->tensors)
 		node->tensors->total = node->tensors->self;
+	if (node->sampled)
+		node->sampled->total = node->sampled->self;
 }
 
 void tree_sum(struct tree *tree)

@@ -2,8 +2,8 @@
  * Stores the call tree: one node for each path of names, with the sums of its instances.
  *
  * Node 0 is the root and has no figures. A node's parent always has a lower number, so a loop
- * downwards meets children first. Times are in ns, memory in bytes. `gpu`, `memory`, `tensors`
- * and `worst` are allocated only for nodes that need them.
+ * downwards meets children first. Times are in ns, memory in bytes. `gpu`, `memory`, `tensors`,
+ * `worst` and `sampled` are allocated only for nodes that need them.
  */
 #ifndef PPERF_REPORT_PROFILE_CALL_TREE_H
 #define PPERF_REPORT_PROFILE_CALL_TREE_H
@@ -43,7 +43,12 @@
 	X(CATEGORY, "category", RANGES)                                                            \
 	X(THREAD, "thread", RANGES)                                                                \
 	X(STREAM, "stream", WORK)                                                                  \
-	X(STACK, "stack", WORK)
+	X(STACK, "stack", WORK)                                                                    \
+	/* in trees of sampled functions (sample_tree.h): */                                       \
+	X(FUNCTION, "function", RANGES)                                                            \
+	X(PYTHON, "python", RANGES)                                                                \
+	X(LIBRARY, "library", RANGES)                                                              \
+	X(STATE, "state", RANGES)
 
 enum node_kind {
 #define X(kind, name, class) NODE_##kind,
@@ -118,6 +123,20 @@ struct node_tensors {
 	bool has_level;
 };
 
+/* What samples of threads say about a node. Of imported samples only their number is known. */
+struct sample_sums {
+	uint64_t samples;    /* in which a thread used a core */
+	uint64_t cpu_ns;     /* CPU time that these stand for */
+	uint64_t waits_ns;   /* a thread could run, but no core was free */
+	uint64_t blocked_ns; /* a thread waited in the kernel */
+};
+struct node_sampled {
+	struct sample_sums self, total; /* total: including all below; set by tree_sum */
+	/* Trees of functions: samples of which a frame is uncertain. GUESSED, CUT, MOVED: enum
+	 * trace_sample_flag. */
+	uint64_t guessed, cut, moved;
+};
+
 /* The instance in which the metric was worst. */
 struct node_worst {
 	uint64_t begin_ns, end_ns;
@@ -149,9 +168,10 @@ struct node {
 	struct node_memory *memory;
 	struct node_tensors *tensors;
 	struct node_worst *worst;
-	uint8_t kind;   /* enum node_kind */
-	uint16_t depth; /* children of the root: 0 */
-	bool left_open; /* an instance was open at the end */
+	struct node_sampled *sampled; /* NULL: no thread was sampled in it or below */
+	uint8_t kind;                 /* enum node_kind */
+	uint16_t depth;               /* children of the root: 0 */
+	bool left_open;               /* an instance was open at the end */
 	/* The program only counted its instances (PPERF_OPS=totals): only calls, total_ns and
 	 * max_ns are known. */
 	bool is_counted;
@@ -203,6 +223,7 @@ static inline struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
 static inline struct node_memory *tree_memory(struct tree *tree, uint32_t node);
 static inline struct node_tensors *tree_tensors(struct tree *tree, uint32_t node);
 struct node_worst *tree_worst(struct tree *tree, uint32_t node);
+struct node_sampled *tree_sampled(struct tree *tree, uint32_t node);
 
 /* As tree_child, for a node without instances of its own. */
 uint32_t tree_group(
@@ -214,6 +235,9 @@ uint32_t tree_captured_child(struct tree *tree, uint32_t parent, uint32_t like);
 
 /* Counts one instance of the leaf `node`. */
 void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
+
+/* Adds `from` to `to`. */
+void sample_sums_add(struct sample_sums *to, const struct sample_sums *from);
 
 /* Computes the totals of all nodes. Called after the last figure; may be called again. */
 void tree_sum(struct tree *tree);

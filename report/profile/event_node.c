@@ -14,19 +14,3 @@ uint32_t profile_event_node(struct profile *profile, const struct trace_event *e
 		return thread->frames[thread->depth - 1].node;
 	return node;
 }
-
-/* The node of the innermost open range is that of its frame, not of its trace node: a range may be
- * in a section of the run. */
-void profile_cpu_sample(struct profile *profile, const struct trace_event *event)
-{
-	const struct profile_observer *observer = profile->options.observer;
-	const struct profile_thread *thread = event->stream->user;
-	struct observed_sample sample = { .event = event };
-
-	if (!observer || !observer->sample)
-		return;
-	for (uint32_t depth = thread ? thread->depth : 0; depth-- > 0 && !sample.node;)
-		if (thread->frames[depth].trace_node)
-			sample.node = thread->frames[depth].node;
-	observer->sample(observer->context, &sample);
-}

@@ -104,8 +104,10 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
 	case TRACE_CPU_SAMPLE:
-		profile->counts.cpu_samples++;
-		profile_cpu_sample(profile, event);
+	case TRACE_SAMPLE:
+	case TRACE_SAMPLED_THREAD:
+	case TRACE_SAMPLE_PYTHON:
+		profile_sample_record(profile, event);
 		break;
 	case TRACE_CLOCK:
 	case TRACE_COLLECTIVE: /* collective_calls.h */
@@ -305,6 +307,7 @@ static void free_state(struct profile *profile)
 	free(state->threads);
 	free(state->async_ranges);
 	free(state->api_of);
+	sampled_index_free(state->sampled);
 	free(state->counters);
 	step_sections_free(state->sections);
 	counted_ranges_free(state->counted_ranges);
@@ -459,6 +462,19 @@ static struct profile *run_passes(struct trace_reader *reader, struct string_tab
 	}
 }
 
+static bool has_only_samples(const struct profile *profile)
+{
+	const struct sample_sums *sums = &profile->sampled;
+
+	for (uint32_t id = 1; id < profile->tree->count; id++) {
+		const struct node *node = &profile->tree->nodes[id];
+
+		if (node->calls || node->total_ns || node->gpu || node->memory || node->tensors)
+			return false;
+	}
+	return sums->samples || sums->waits_ns || sums->blocked_ns;
+}
+
 struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options)
 {
@@ -480,6 +496,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 	module_group_finish(node_names_module_group(profile->names));
 	tree_sum(profile->tree);
 	compute_totals(profile);
+	profile->only_samples = has_only_samples(profile);
 	free_state(profile);
 	if (profile->target)
 		instance_finish_children(profile->target, profile_critical_min(profile));
@@ -532,6 +549,7 @@ void profile_free(struct profile *profile)
 	tree_free(profile->tree);
 	free(profile->apis);
 	free(profile->threads);
+	free(profile->sampled_threads);
 	free(profile->oom_ranges);
 	free(profile->oom_threads);
 	free(profile);

@@ -90,10 +90,14 @@ struct observed_memory {
 	uint32_t api;        /* name in the trace of the CUDA call; 0: PyTorch's allocator */
 };
 
-/* A CPU sample. `node`: of the innermost open range; 0: none is open. */
+/* A sample of a thread: a CPU_SAMPLE or SAMPLE record. Or a SAMPLE_PYTHON record, which belongs to
+ * earlier samples of its thread; of it only `event` and `thread` are set. */
 struct observed_sample {
-	const struct trace_event *event; /* its record is a struct trace_cpu_sample */
-	uint32_t node;
+	const struct trace_event *event;
+	uint32_t node;   /* of the innermost open range of the sampled thread; 0: none is open */
+	uint32_t owner;  /* node in which the sample counts; never 0 */
+	uint32_t thread; /* index in profile.sampled_threads */
+	bool counts;
 };
 
 /* Callbacks for one pass over the trace. Members that are not set are skipped. `at_ns` is when
@@ -266,6 +270,16 @@ struct profile_thread_time {
 	uint64_t self_ns;
 };
 
+/* A thread that was sampled. */
+struct sampled_thread {
+	uint32_t tid, name; /* name: name id of the trace; 0: not known */
+	struct sample_sums sums;
+	/* What its CPU clock counted while it was sampled. */
+	uint64_t clock_ns;
+	uint64_t last_cpu_ns; /* the clock's last value */
+	bool has_clock;
+};
+
 /* The calls that CUPTI timed (struct trace_api) of one name. */
 struct api_time {
 	uint32_t name;
@@ -289,6 +303,12 @@ struct profile {
 	/* The threads that had a range, in the order of their ends. */
 	struct profile_thread_time *threads;
 	size_t thread_count, thread_room;
+	/* The threads that were sampled, in the order in which they were first seen. */
+	struct sampled_thread *sampled_threads;
+	size_t sampled_thread_count, sampled_thread_room;
+	struct sample_sums sampled; /* of all nodes */
+	/* There are samples, but no ranges, calls, GPU work and memory in which they could be. */
+	bool only_samples;
 	/* of each entry of memory->ooms and memory->failed; outermost first */
 	struct oom_open_range *oom_ranges;
 	uint32_t oom_range_count;

@@ -67,8 +67,10 @@ struct step_sections;
 struct counted_ranges;
 struct idle_gaps;
 struct small_instances;
+struct sampled_index;
 
 struct profile_state {
+	struct sampled_index *sampled; /* sample_events.c; NULL: no thread seen yet */
 	/* By trace node: its tree node (node_names_nodes) below the root in use. */
 	const uint32_t *nodes;
 	const uint32_t *modules;         /* by trace node: node_names_modules */
@@ -194,8 +196,14 @@ void profile_step_end(struct profile *profile, uint64_t number);
 
 /* Returns the tree node in which `event` happened. Also sets now_ns and tracks instances. */
 uint32_t profile_event_node(struct profile *profile, const struct trace_event *event);
-/* Reports a CPU sample to the observer. */
-void profile_cpu_sample(struct profile *profile, const struct trace_event *event);
+/* Adds a CPU_SAMPLE or SAMPLE to its node and thread, and reports it to the observer. Handles
+ * SAMPLED_THREAD and SAMPLE_PYTHON, too. */
+void profile_sample_record(struct profile *profile, const struct trace_event *event);
+/* Notes that `thread` is the stream of its kernel thread from now on. */
+void sampled_index_thread(struct profile *profile, struct profile_thread *thread);
+/* Notes that the stream of `thread` has ended. */
+void sampled_index_thread_end(struct profile *profile, const struct profile_thread *thread);
+void sampled_index_free(struct sampled_index *index); /* NULL is allowed */
 /* Returns the thread, and sets `*depth` to the index of the frame there, that own what happens on
  * `thread` now. The owner is the innermost range of `thread`. If there is none, or if it began
  * before the current section, the owner is the section's frame. NULL: no owner. */

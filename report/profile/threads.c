@@ -16,6 +16,7 @@ struct profile_thread *profile_add_thread(struct profile *profile, struct trace_
 	state->threads[state->thread_count++] = thread;
 	thread->section_frame = NO_SECTION_FRAME;
 	stream->user = thread;
+	sampled_index_thread(profile, thread);
 	return thread;
 }
 
@@ -36,6 +37,7 @@ void profile_thread_end(struct profile *profile, struct trace_stream *stream)
 	if (!thread)
 		return;
 	profile_keep_thread_time(profile, thread);
+	sampled_index_thread_end(profile, thread);
 	last = state->threads[--state->thread_count];
 	state->threads[thread->index] = last;
 	last->index = thread->index;

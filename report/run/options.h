@@ -30,6 +30,10 @@ struct view;
 	X(LINE, line)         \
 	X(SIZE, size)         \
 	X(LIBRARY, library)   \
+	X(FUNCTION, function) \
+	X(PYTHON, python)     \
+	X(NATIVE, native)     \
+	X(ALL, all)           \
 	X(CLASS, class)
 
 enum rows_by {
@@ -38,6 +42,12 @@ enum rows_by {
 #undef X
 		BY_COUNT
 };
+
+/* Returns whether rows of `table` are by what CPU samples found. */
+static inline bool rows_by_samples(enum rows_by by)
+{
+	return by == BY_FUNCTION || by == BY_LINE || by == BY_LIBRARY;
+}
 
 /* HTML: of the views flame and html. SVG: of the view flame. */
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_HTML, FORMAT_SVG };
@@ -98,6 +108,9 @@ struct options {
 	bool map, over_time;  /* memory: the map of segments; their history */
 	bool growth;          /* memory: what grows from step to step */
 	bool ledger;          /* memory: who uses the capacity of each GPU */
+	bool functions;       /* tree: the functions that samples found below each node */
+	bool callers;         /* table --by function: the callers of each */
+	unsigned native_all;  /* 1: with the interpreter's own functions */
 	bool brief;           /* the view's short form */
 	bool no_percentiles;  /* the view shows no percentiles of ranges: compute none */
 	bool charges_idle;    /* the view needs the idle time before the work of each node */

@@ -648,16 +648,25 @@ const struct profile *process_full_names_profile(struct process *process)
 	return process->full_names_profile;
 }
 
-size_t process_symbol(
-	struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)
+static struct symbols *process_symbols(struct process *process)
 {
 	const struct trace_module *module;
 
-	if (!process->symbols) {
-		process->symbols = symbols_open();
-		for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i));
-			i++)
-			symbols_add(process->symbols, module);
-	}
-	return symbols_print(process->symbols, address, form, out, room);
+	if (process->symbols)
+		return process->symbols;
+	process->symbols = symbols_open();
+	for (uint32_t i = 0; (module = reader_dictionary(process->reader, TRACE_MODULE, i)); i++)
+		symbols_add(process->symbols, module);
+	return process->symbols;
+}
+
+size_t process_symbol(
+	struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room)
+{
+	return symbols_print(process_symbols(process), address, form, out, room);
+}
+
+struct symbol process_find_symbol(struct process *process, uint64_t return_address)
+{
+	return symbols_find(process_symbols(process), return_address);
 }

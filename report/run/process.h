@@ -155,5 +155,7 @@ const struct profile *process_full_names_profile(struct process *process);
 /* Writes the function at `address` of this process, like symbols_print. */
 size_t process_symbol(
 	struct process *process, uint64_t address, enum demangle_form form, char *out, size_t room);
+/* Returns the function of a return address of this process, like symbols_find. */
+struct symbol process_find_symbol(struct process *process, uint64_t return_address);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/summary/headline.h"
+#include "report/summary/sampled_line.h"
 #include "report/analysis/dataloader_wait.h"
 #include "report/print/node_words.h"
 #include "report/table/column.h"
@@ -379,6 +380,9 @@ static void add_cpu_headline(struct paragraph *paragraph, const struct process *
 	/* Calls outside of ranges have a node, but no time; neither has the place of a tensor. */
 	if (!node_id || !whole ||
 		process->profile->tree->nodes[node_id].kind == NODE_UNATTRIBUTED) {
+		/* the functions are kept with the process */
+		if (sampled_add_hottest(paragraph, (struct process *)(uintptr_t)process))
+			return;
 		paragraph_add(paragraph, "no range was recorded, so time cannot be attributed");
 		return;
 	}

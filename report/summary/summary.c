@@ -8,6 +8,8 @@
 #include "report/print/node_words.h"
 #include "report/print/shell_command.h"
 #include "report/summary/headline.h"
+#include "report/summary/sampled_line.h"
+#include "report/views/functions.h"
 #include "report/summary/steps_sentence.h"
 #include "report/summary/summary_tree.h"
 #include "report/summary/verdict.h"
@@ -586,6 +588,16 @@ static void put_critical_command(
 	put_command(&command, title, style);
 }
 
+/* Names the view of a trace that has nothing but samples. */
+static void put_functions_command(const struct process *process, const struct style *style)
+{
+	struct shell_command command = { .ascii = style->ascii };
+
+	text_add(&command.built, "pperf-report table --by function --callers");
+	shell_command_add_file(&command, process->path);
+	put_command(&command, "next", style);
+}
+
 /* Names the other views to run next. Only the first command has the path of the trace, which may be
  * long. */
 static void put_other_views(
@@ -615,6 +627,10 @@ static void put_summary_next(const struct report *report, const struct process *
 	struct shell_command ranks = { .ascii = style->ascii };
 	const bool verdict_first = verdict->has_classes && !has_no_memory_left(process);
 
+	if (process->profile->only_samples) {
+		put_functions_command(process, style);
+		return;
+	}
 	if (verdict_first)
 		put_command(&verdict->command, "next", style);
 	else
@@ -640,6 +656,22 @@ static size_t tree_lines(const struct output *out)
 	return used + TREE_LINES_MIN < SCREEN_LINES ? SCREEN_LINES - used : TREE_LINES_MIN;
 }
 
+/* Prints the functions with most CPU time by samples, at most `most` of them. */
+static void put_functions(const struct report *report, size_t most, const struct style *style)
+{
+	struct options options = *report->options;
+	struct rows rows = { .count = 0 };
+	struct report functions = { .options = &options, .processes = report->processes };
+
+	options.view = &functions_view;
+	options.by = BY_FUNCTION;
+	options.sort = NULL;
+	options.top = options.top ? options.top : (uint32_t)most;
+	arrange_functions(&options, &report->processes->all[0], &rows);
+	print_table(&functions, &rows, LAYOUT_TABLE, style);
+	free(rows.rows);
+}
+
 void draw_summary(const struct report *report, const struct style *of_output)
 {
 	const struct process *process = &report->processes->all[0];
@@ -660,13 +692,17 @@ void draw_summary(const struct report *report, const struct style *of_output)
 	put_program(process, style);
 	put_summary_devices(process, style);
 	coverage_put_sources(process, style);
+	sampled_line_put(&report->processes->all[0], process->profile->only_samples, style);
 	put_summary_steps(process, style);
 	coverage_put_counted(process, style);
 	coverage_put_losses(process, style);
 	if (verdict.is_of_gpu_work || process->metric != METRIC_GPU)
 		put_summary_critical(report, style);
 	output_char(style->out, '\n');
-	summary_tree_put(report, tree_lines(style->out), style);
+	if (process->profile->only_samples)
+		put_functions(report, tree_lines(style->out), style);
+	else
+		summary_tree_put(report, tree_lines(style->out), style);
 }
 
 void put_summary_json(const struct report *report, struct output *out)

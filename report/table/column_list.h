@@ -238,13 +238,30 @@
 	X("waits_for", "waits for", TEXT, computed,                                                \
 		"what GPU work behind cudaStreamWaitEvent waits for, the more likely first: the "  \
 		"event, or earlier work of its stream that is not in the trace")                   \
-	X("samples", "CPU samples", COUNT, computed,                                               \
-		"CPU samples of the launching thread in these gaps; of a range or call: in it "    \
-		"and in nothing inside it")                                                        \
+	X("cpu_sampled_ns", "self sampled", TIME, cpu_sampled,                                     \
+		"CPU time by samples of the threads, without what is nested inside or called")     \
+	X("cpu_sampled_share", "%", PERCENT, cpu_sampled_share,                                    \
+		"fraction of all sampled CPU time; without times (imported samples) of all "       \
+		"samples")                                                                         \
+	X("cpu_sampled_error_ns", "+- 95 %", TIME, cpu_sampled_error,                              \
+		"half of the 95 % confidence interval of cpu_sampled_ns, which the number of "     \
+		"samples allows")                                                                  \
+	X("cpu_sampled_total_ns", "cpu sampled", TIME, cpu_sampled_total,                          \
+		"CPU time by samples, with what is nested inside or called")                       \
+	X("waits_for_core_ns", "waits for core", TIME, waits_for_core,                             \
+		"time by samples in which a thread could run, but no core was free; with what is " \
+		"nested inside or called")                                                         \
+	X("blocked_ns", "blocked", TIME, blocked,                                                  \
+		"time by samples in which a thread waited in the kernel; with what is nested "     \
+		"inside or called")                                                                \
+	X("samples", "CPU samples", COUNT, samples,                                                \
+		"CPU samples in it and in nothing inside it; in idle: those of the launching "     \
+		"thread in these gaps")                                                            \
 	X("sample_share", "of samples", PERCENT, computed,                                         \
 		"fraction of the CPU samples in the range, or outside of all ranges and calls, "   \
 		"of the row above")                                                                \
-	X("module", "module", TEXT, computed, "program or library that has the sampled function")  \
+	X("module", "module", TEXT, function_module,                                               \
+		"program, library or Python file that has the sampled function")                   \
 	X("thread", "thread", ID, computed,                                                        \
 		"operating-system id of the thread that launched that work or has that step")      \
 	X("traffic", "traffic", TEXT, computed, "communication or copies")                         \

@@ -63,7 +63,18 @@ static struct cell node_text_cell(const struct row *row, uint32_t text)
 		       : no_cell;
 }
 
-ROW_VALUE(domain, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].domain))
+/* Returns whether the row is of a sampled function, whose domain is its library. */
+static bool is_function_row(const struct row *row)
+{
+	const struct node *node = row_node(row);
+
+	return node && (node->kind == NODE_FUNCTION || node->kind == NODE_PYTHON);
+}
+
+ROW_VALUE(domain, row->tree && row->node && !is_function_row(row),
+	node_text_cell(row, row->tree->nodes[row->node].domain))
+ROW_VALUE(function_module, is_function_row(row),
+	node_text_cell(row, row->tree->nodes[row->node].domain))
 ROW_VALUE(class, row->tree && row->node, node_text_cell(row, row->tree->nodes[row->node].class))
 
 /* Returns whether the row is of start/end ranges or of the section around them. In the call tree,

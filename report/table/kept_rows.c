@@ -45,7 +45,7 @@ static bool selects_all(const struct options *options)
 
 	return !has_texts && !options->steps && !options->no_steps && options->device < 0 &&
 	       !options->no_fold && !options->redact && !options->sources && !options->map &&
-	       !options->over_time && !options->growth && !options->ledger &&
+	       !options->over_time && !options->growth && !options->ledger && !options->functions &&
 	       options->assumed == ELEMENT_UNKNOWN && options->by == BY_NAME &&
 	       options->instances == INSTANCES_SUM && options->demangle == DEMANGLE_SHORT;
 }

@@ -54,6 +54,8 @@ const struct column *view_sort(const struct options *options, const struct proce
 			  : options->view->sort ? options->view->sort
 						: metric_sort_keys[process->metric];
 
+	if (!options->sort && !options->view->sort && process->profile->only_samples)
+		key = process->profile->sampled.cpu_ns ? "cpu_sampled_total_ns" : "samples";
 	/* After an out-of-memory error, order by what was held at that time. */
 	if (!options->sort && strcmp(key, "at_peak_bytes") == 0 &&
 		process->profile->memory->counts.ooms)

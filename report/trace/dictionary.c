@@ -334,6 +334,8 @@ bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blo
 	sort_by_id(&dictionary->lists[TRACE_MIXED_STACK]);
 	sort_by_id(&dictionary->lists[TRACE_SOURCE]);
 	sort_by_id(&dictionary->lists[TRACE_COUNTER]);
+	sort_by_id(&dictionary->lists[TRACE_FRAME]);
+	sort_by_id(&dictionary->lists[TRACE_PYTHON_FRAME]);
 	return true;
 }
 

@@ -19,7 +19,7 @@ bool kind_is_dictionary(unsigned kind)
 {
 	return (kind >= TRACE_META && kind <= TRACE_GRAPH_EXEC) || kind == TRACE_PYTHON_STACK ||
 	       kind == TRACE_SOURCE || kind == TRACE_DEVICE_RATES || kind == TRACE_MIXED_STACK ||
-	       kind == TRACE_COMMUNICATOR;
+	       kind == TRACE_COMMUNICATOR || kind == TRACE_FRAME || kind == TRACE_PYTHON_FRAME;
 }
 
 bool kind_is_gpu(unsigned kind)
@@ -109,6 +109,9 @@ const char *event_kind_name(uint32_t kind)
 		[TRACE_DEVICE_MEMORY] = "device_memory",
 		[TRACE_CPU_SAMPLE] = "cpu_sample",
 		[TRACE_COLLECTIVE] = "collective",
+		[TRACE_SAMPLE] = "sample",
+		[TRACE_SAMPLED_THREAD] = "sampled_thread",
+		[TRACE_SAMPLE_PYTHON] = "sample_python",
 		[EVENT_POP] = "pop",
 		[EVENT_RESUMED] = "resumed",
 		[EVENT_UNENDED] = "unended",

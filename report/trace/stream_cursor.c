@@ -87,8 +87,10 @@ static int load_sequence(struct trace_reader *reader, struct stream_cursor *curs
 static void begin_read_payload(struct trace_reader *reader, struct stream_cursor *cursor)
 {
 	struct trace_integrity *integrity = &reader->state->warnings.integrity;
-	uint64_t base = cursor->payload.base_stamp;
+	uint64_t base;
 
+	sample_order(&cursor->payload, &cursor->ordered, reader->run->stamp);
+	base = cursor->payload.base_stamp;
 	reader->run->stream->tid = cursor->payload.tid;
 	if (cursor->payload.lost > cursor->lost) {
 		cursor->lost = cursor->payload.lost;
@@ -520,6 +522,7 @@ void stream_free(struct trace_stream *stream)
 	if (!stream->cursor)
 		return;
 	block_payload_free(&stream->cursor->payload);
+	free(stream->cursor->ordered.bytes);
 	free(stream->cursor->run.ranges);
 	free(stream->cursor);
 	stream->cursor = NULL;

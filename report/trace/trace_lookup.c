@@ -174,7 +174,8 @@ bool reader_meta_number(const struct trace_reader *reader, const char *key, uint
 }
 
 const char *const trace_source_names[TRACE_SOURCES] = { "nvtx", "torch_ops", "torch_modules",
-	"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti", "roctracer" };
+	"torch_compile", "torch_memory", "python_stacks", "cuda_symbols", "cupti", "roctracer",
+	"cpu_samples" };
 
 DEFINE_COUNT_WHILE(records_before, struct trace_head *const, dictionary_record_id(*item) < limit)
 
@@ -224,6 +225,27 @@ const struct trace_source *reader_source(const struct trace_reader *reader, uint
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter)
 {
 	return find_record(reader, TRACE_COUNTER, counter);
+}
+
+bool reader_frame(const struct trace_reader *reader, uint32_t frame, struct trace_frame_info *info)
+{
+	const struct trace_python_node *python;
+	const struct trace_frame *native = frame ? find_record(reader, TRACE_FRAME, frame) : NULL;
+
+	if (native) {
+		*info = (struct trace_frame_info){ .parent = native->parent,
+			.address = native->address };
+	} else {
+		python = frame ? find_record(reader, TRACE_PYTHON_FRAME, frame) : NULL;
+		if (!python)
+			return false;
+		*info = (struct trace_frame_info){
+			.parent = python->parent, .is_python = true, .at = python->at
+		};
+	}
+	if (info->parent >= frame)
+		info->parent = 0; /* would be circular */
+	return true;
 }
 
 uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp)

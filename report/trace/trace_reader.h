@@ -275,7 +275,7 @@ struct trace_text reader_meta_of(
  * trace does not have `key`, or its value is no such number. */
 bool reader_meta_number(const struct trace_reader *reader, const char *key, uint64_t *number);
 /* The names of the sources of events, META `source.NAME`, in the order of the view `info`. */
-#define TRACE_SOURCES 9u
+#define TRACE_SOURCES 10u
 extern const char *const trace_source_names[TRACE_SOURCES];
 /* From now on, META values hide arguments, folders, the host name and paths, which may be
  * private. */
@@ -299,6 +299,18 @@ const struct trace_python_stack *reader_python_stack(
 uint32_t reader_python_stack_id(const struct trace_reader *reader, uint32_t stack);
 const struct trace_source *reader_source(const struct trace_reader *reader, uint32_t node);
 const struct trace_counter *reader_counter(const struct trace_reader *reader, uint32_t counter);
+
+/* A frame of a sampled stack, with the id of the frame that called it; 0: it is the outermost. The
+ * caller's id is always smaller. */
+struct trace_frame_info {
+	uint32_t parent;
+	bool is_python;
+	uint64_t address;             /* native: where the frame continues */
+	struct trace_python_frame at; /* Python; at.reserved is 1 for an entry frame */
+};
+/* Fills `info` with the frame `frame` of FRAME and PYTHON_FRAME. Returns false if the trace has no
+ * such frame. */
+bool reader_frame(const struct trace_reader *reader, uint32_t frame, struct trace_frame_info *info);
 
 /* The sums of the counted ranges (PPERF_OPS=totals) of a node, over all threads. These ranges
  * are in no event: their times and their single instances are not known. total_ns is as exact as

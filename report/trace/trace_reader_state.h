@@ -6,6 +6,7 @@
 #define PPERF_REPORT_TRACE_TRACE_READER_STATE_H
 
 #include "report/trace/ring_window.h"
+#include "report/trace/sample_order.h"
 #include "report/trace/short_records.h"
 #include "report/trace/trace_blocks.h"
 #include "report/trace/trace_clock.h"
@@ -18,24 +19,25 @@
 struct stream_cursor {
 	struct stream_run run;
 	struct block_payload payload;
-	uint64_t last_ns;    /* when the last payload ended */
-	uint64_t lost;       /* lost events, from the payloads' heads */
-	size_t room;         /* capacity of run.ranges */
-	uint32_t next;       /* index of the block entry that holds the next payload */
-	uint32_t sequence;   /* expected sequence of the next payload */
-	uint32_t missing;    /* payloads missing before the current one */
-	uint32_t open_index; /* OPEN records read in this payload */
-	uint64_t payload_at; /* offset in the file, for warnings */
-	bool opening;        /* still in the CLOCK and OPEN records that begin a payload */
-	bool gap;            /* EVENT_GAP is due */
-	bool broken;         /* events are missing between the last payload and this one */
-	bool truncated;      /* part of the stream is missing; already counted */
-	bool alive;          /* its last payload is a slot: the thread had not ended */
-	bool stopped;        /* the next payload was being written while the file was opened */
-	bool finishing;      /* no more payloads */
-	bool enters_ring;    /* in its first payload: those before it were overwritten */
-	bool restates;       /* between the WINDOW records RESTATES and RESTATED */
-	uint32_t resumed;    /* open ranges that were reported at the begin of a ring's window */
+	struct ordered_payload ordered; /* the copy that `payload` may refer to */
+	uint64_t last_ns;               /* when the last payload ended */
+	uint64_t lost;                  /* lost events, from the payloads' heads */
+	size_t room;                    /* capacity of run.ranges */
+	uint32_t next;                  /* index of the block entry that holds the next payload */
+	uint32_t sequence;              /* expected sequence of the next payload */
+	uint32_t missing;               /* payloads missing before the current one */
+	uint32_t open_index;            /* OPEN records read in this payload */
+	uint64_t payload_at;            /* offset in the file, for warnings */
+	bool opening;     /* still in the CLOCK and OPEN records that begin a payload */
+	bool gap;         /* EVENT_GAP is due */
+	bool broken;      /* events are missing between the last payload and this one */
+	bool truncated;   /* part of the stream is missing; already counted */
+	bool alive;       /* its last payload is a slot: the thread had not ended */
+	bool stopped;     /* the next payload was being written while the file was opened */
+	bool finishing;   /* no more payloads */
+	bool enters_ring; /* in its first payload: those before it were overwritten */
+	bool restates;    /* between the WINDOW records RESTATES and RESTATED */
+	uint32_t resumed; /* open ranges that were reported at the begin of a ring's window */
 };
 
 /* Merge key of a waiting stream: the stamp of its next record above the address of its struct

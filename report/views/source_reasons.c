@@ -14,6 +14,7 @@ static const struct {
 	{ "torch_compile", "compilations of torch.compile" },
 	{ "torch_memory", "tensor memory" },
 	{ "python_stacks", "source lines of the program's Python files" },
+	{ "cpu_samples", "functions of the program" },
 };
 
 #define OTHER_PYTHON                                                                    \

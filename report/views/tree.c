@@ -4,6 +4,7 @@
  * --top and --min-percent exclude are counted.
  */
 #include "report/views/views.h"
+#include "report/views/functions.h"
 #include "report/views/tree_extra_rows.h"
 #include "report/table/column.h"
 #include "report/base/alloc.h"
@@ -38,6 +39,13 @@ struct tree_walk {
 	size_t stack_count, stack_room;
 };
 
+static bool has_self_samples(const struct node *node)
+{
+	const struct sample_sums *self = &node->sampled->self;
+
+	return self->samples || self->waits_ns || self->blocked_ns;
+}
+
 static void find_nodes_with_events(struct tree_walk *walk)
 {
 	const struct tree *tree = walk->process->profile->tree;
@@ -49,7 +57,8 @@ static void find_nodes_with_events(struct tree_walk *walk)
 	for (uint32_t id = tree->count - 1; id > 0; id--) {
 		const struct node *node = &tree->nodes[id];
 
-		walk->has_events[id] |= node->calls > 0 || node->gpu || node->memory;
+		walk->has_events[id] |= node->calls > 0 || node->gpu || node->memory ||
+					(node->sampled && has_self_samples(node));
 		walk->has_events[node->parent] |= walk->has_events[id];
 		walk->ranges_within[id] += walk->has_events[id] &&
 					   node_kind_class(node->kind) == NODE_RANGES &&
@@ -358,7 +367,10 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 
 	for (size_t i = 0; i < processes->shown; i++) {
 		walk.process = &processes->all[i];
-		arrange_process_tree(&walk);
+		if (walk.process->profile->only_samples)
+			arrange_function_tree(options, walk.process, rows);
+		else
+			arrange_process_tree(&walk);
 	}
 	free(walk.stack);
 	if (options->focus && rows->count - before == (options->all ? processes->shown : 0) &&

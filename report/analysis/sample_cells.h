@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Adds up the samples of a process by where they were taken: the node of the call tree, the
+ * functions and the state of the thread.
+ *
+ *	const struct sample_cells *cells = sample_cells_of(process);
+ *
+ *	for (size_t i = 0; i < cells->count; i++)
+ *		... cells->cells[i] ...
+ *
+ * Memory follows the number of different stacks, not of samples: 64 bytes for each, and 24 for each
+ * frame. Samples wait for a SAMPLE_PYTHON record, SAMPLES_PENDING of each thread at most.
+ */
+#ifndef PPERF_REPORT_ANALYSIS_SAMPLE_CELLS_H
+#define PPERF_REPORT_ANALYSIS_SAMPLE_CELLS_H
+
+#include "report/analysis/sample_functions.h"
+
+#define SAMPLES_PENDING 4096u
+
+/* Samples with the same stack at the same node. */
+struct sample_cell {
+	uint32_t node;           /* of the process's tree; never 0 */
+	uint32_t thread;         /* index in profile.sampled_threads */
+	uint32_t leaf;           /* function of the innermost instruction; 0: not known */
+	uint32_t native, python; /* frame ids of the trace; 0: none */
+	uint16_t flags;          /* enum trace_sample_flag, without HAS_NODE */
+	uint16_t state;          /* enum trace_sample_state */
+	struct sample_sums sums;
+};
+
+struct sample_cells {
+	struct process *process;
+	struct sample_functions functions;
+	struct sample_cell *cells;
+	size_t count, room;
+	struct hash_index index;
+	struct sample_sums sums; /* of all cells */
+	/* Samples of ON_CPU and KERNEL with each of the marks. `unequal`: Python frames were left
+	 * out. `no_python`: they could not be read. */
+	uint64_t guessed, cut, moved, unequal, no_python;
+	uint64_t native, python; /* samples of these states with native frames, with Python's */
+	struct pending_samples *pending; /* private, by thread */
+	size_t pending_count, pending_room;
+};
+
+/* Returns the cells of the process, made by one pass over the trace at the first call, or NULL if
+ * the trace has no samples. They belong to the process. */
+struct sample_cells *sample_cells_of(struct process *process);
+
+/* Returns whether the trace has samples that count. */
+bool process_has_samples(const struct process *process);
+
+#endif

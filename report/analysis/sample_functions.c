@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis/sample_functions.h"
+#include "report/base/alloc.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECENT_ADDRESSES 4096u /* a power of two */
+#define NOT_RESOLVED "(not resolved)"
+
+struct recent_address {
+	uint64_t address;
+	uint32_t function; /* 0: the entry is empty */
+};
+
+void sample_functions_begin(struct sample_functions *functions, struct process *process)
+{
+	*functions = (struct sample_functions){ .process = process };
+	ARRAY_ADD(functions->all, functions->room, functions->count);
+	functions->recent = xcalloc(RECENT_ADDRESSES * sizeof *functions->recent);
+}
+
+void sample_functions_free(struct sample_functions *functions)
+{
+	free(functions->all);
+	free(functions->frames);
+	free(functions->recent);
+	hash_index_free(&functions->index);
+	hash_index_free(&functions->frame_index);
+}
+
+static uint32_t intern_text(struct sample_functions *functions, const char *bytes, size_t length)
+{
+	return string_table_intern(functions->process->texts, bytes, length);
+}
+
+static bool starts_with(struct string_view text, const char *start)
+{
+	const size_t length = strlen(start);
+
+	return text.length >= length && !memcmp(text.bytes, start, length);
+}
+
+/* ---- functions that only pass calls on ---- */
+
+static const char *const interpreter_functions[] = { "_PyEval_", "PyEval_", "_PyFunction_",
+	"PyObject_", "_PyObject_", "_PyVectorcall", "PyVectorcall", "PyRun_", "_PyRun_",
+	"Py_RunMain", "Py_BytesMain", "Py_Main", "pymain_", "run_mod", "run_eval_code_obj",
+	"pyrun_", "method_vectorcall", "cfunction_", "slot_tp_", "slot_sq_", "slot_mp_", "slot_nb_",
+	"vectorcall_", "object_vacall", "type_call", "tp_new_wrapper", "wrap_", "wrapper_",
+	"builtin_exec", "builtin_eval", "builtin___build_class__", "PyImport_",
+	"import_find_and_load", "PyCFunction_", "PyMethod_", "method_call", "call_function",
+	"do_call_core", "gen_send_ex", "gen_iternext", "function_code_fastcall", "PyIter_",
+	"PyDescr_", "classmethoddescr_", "partial_call", "partial_vectorcall", "_PyArg_",
+	"thread_run", "pythread_wrapper", "_PyGen_", "initialize_locals", "call_trampoline" };
+
+static const char *const dispatcher_functions[] = { "torch::autograd::THPVariable_",
+	"c10::impl::make_boxed_from_unboxed_functor", "c10::impl::wrap_kernel_functor_unboxed",
+	"c10::impl::BoxedKernelWrapper",
+	"c10::Dispatcher::", "c10::OperatorHandle::", "c10::TypedOperatorHandle",
+	"c10::KernelFunction::", "c10::BoxedKernel::", "at::_ops::",
+	"torch::autograd::VariableType::", "pybind11::cpp_function::", "at::redispatch::" };
+
+static bool begins_with_any(struct string_view name, const char *const *starts, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (starts_with(name, starts[i]))
+			return true;
+	return false;
+}
+
+static bool is_interpreter_library(struct string_view library)
+{
+	return starts_with(library, "python") || starts_with(library, "libpython");
+}
+
+static void classify(
+	struct sample_function *function, struct string_view name, struct string_view library)
+{
+	if (function->kind != SAMPLE_NATIVE)
+		return;
+	if (is_interpreter_library(library)) {
+		function->is_eval = starts_with(name, "_PyEval_EvalFrameDefault");
+		/* A stripped interpreter: which of its functions it was is not known. */
+		function->is_interpreter = starts_with(name, NOT_RESOLVED) ||
+					   begins_with_any(name, interpreter_functions,
+						   sizeof interpreter_functions /
+							   sizeof *interpreter_functions);
+		return;
+	}
+	function->is_interpreter = begins_with_any(name, dispatcher_functions,
+		sizeof dispatcher_functions / sizeof *dispatcher_functions);
+}
+
+static uint32_t find_or_add(struct sample_functions *functions, uint32_t name, uint32_t library,
+	enum sample_function_kind kind)
+{
+	const uint64_t hash = hash_u64(hash_u64((uint64_t)name << 32 | library) ^ kind);
+	struct hash_slot *slot;
+
+	hash_index_reserve(&functions->index);
+	for (slot = hash_index_first(&functions->index, hash); slot->number;
+		slot = hash_index_next(&functions->index, slot)) {
+		const struct sample_function *one = &functions->all[slot->number];
+
+		if (one->name == name && one->library == library && one->kind == kind)
+			return slot->number;
+	}
+	*ARRAY_ADD(functions->all, functions->room, functions->count) = (struct sample_function){
+		.name = name, .library = library, .kind = (uint8_t)kind
+	};
+	classify(&functions->all[functions->count - 1],
+		string_table_get(functions->process->texts, name),
+		string_table_get(functions->process->texts, library));
+	hash_index_add(&functions->index, slot, hash, (uint32_t)functions->count - 1);
+	return (uint32_t)functions->count - 1;
+}
+
+static uint32_t text_of_name(struct sample_functions *functions, struct trace_text name)
+{
+	static char decoded[DEMANGLE_OUTPUT + 1];
+	const size_t length = demangle(functions->process->profile->options.demangle, name.bytes,
+		name.length, decoded, sizeof decoded);
+
+	return length ? intern_text(functions, decoded, length)
+		      : intern_text(functions, name.bytes, name.length);
+}
+
+static uint32_t resolve_address(struct sample_functions *functions, uint64_t address)
+{
+	/* symbols_find looks up the byte before a return address. */
+	const struct symbol symbol = process_find_symbol(functions->process, address + 1);
+	const char *module = symbol.module ? symbol.module : "";
+	const struct trace_text name = { symbol.function ? symbol.function : NOT_RESOLVED,
+		(uint32_t)strlen(symbol.function ? symbol.function : NOT_RESOLVED), true };
+
+	return find_or_add(functions, text_of_name(functions, name),
+		*module ? intern_text(functions, module, strlen(module)) : 0, SAMPLE_NATIVE);
+}
+
+uint32_t sample_function_at(struct sample_functions *functions, uint64_t address)
+{
+	struct recent_address *recent =
+		&functions->recent[hash_u64(address) & (RECENT_ADDRESSES - 1)];
+
+	if (!recent->function || recent->address != address)
+		*recent = (struct recent_address){ address, resolve_address(functions, address) };
+	return recent->function;
+}
+
+uint32_t sample_function_named(
+	struct sample_functions *functions, uint32_t function, uint32_t module)
+{
+	const struct trace_text name = reader_name(functions->process->reader, function),
+				library = reader_name(functions->process->reader, module),
+				unknown = { NOT_RESOLVED, sizeof NOT_RESOLVED - 1, true };
+	const char *slash = memrchr(library.bytes, '/', library.length);
+	const char *file = slash ? slash + 1 : library.bytes;
+
+	if (!name.length && !library.length)
+		return 0;
+	return find_or_add(functions, text_of_name(functions, name.length ? name : unknown),
+		library.length ? intern_text(functions, file,
+					 (size_t)(library.bytes + library.length - file))
+			       : 0,
+		SAMPLE_NATIVE);
+}
+
+uint32_t sample_function_state(struct sample_functions *functions, const char *name)
+{
+	return find_or_add(functions, intern_text(functions, name, strlen(name)), 0, SAMPLE_STATE);
+}
+
+/* ---- Python ---- */
+
+/* Returns the part of a file's path that says which file it is: in a package, the path from the
+ * package on; in the standard library, from its folder on; else the file's name. */
+static struct string_view short_file(struct trace_text file)
+{
+	static const char packages[] = "-packages/", standard[] = "/lib/python3";
+	const char *end = file.bytes + file.length,
+		   *start = memmem(file.bytes, file.length, packages, strlen(packages)), *slash;
+
+	if (start)
+		start += strlen(packages);
+	if (!start && (start = memmem(file.bytes, file.length, standard, strlen(standard)))) {
+		start += strlen(standard);
+		slash = memchr(start, '/', (size_t)(end - start));
+		start = slash ? slash + 1 : NULL;
+	}
+	if (!start && (slash = memrchr(file.bytes, '/', file.length)))
+		start = slash + 1;
+	if (!start)
+		start = file.bytes;
+	return (struct string_view){ start, (uint32_t)(end - start) };
+}
+
+static uint32_t python_function(
+	struct sample_functions *functions, const struct trace_python_frame *at)
+{
+	const struct trace_text name = reader_name(functions->process->reader, at->function),
+				file = reader_name(functions->process->reader, at->file);
+	const struct string_view shown = short_file(file);
+	const char *known = name.length ? name.bytes : NOT_RESOLVED;
+
+	return find_or_add(functions,
+		intern_text(functions, known, name.length ? name.length : strlen(known)),
+		shown.length ? intern_text(functions, shown.bytes, shown.length) : 0,
+		SAMPLE_PYTHON);
+}
+
+static struct known_frame new_frame(struct sample_functions *functions, uint32_t id)
+{
+	struct known_frame frame = { .id = id };
+	struct trace_frame_info info;
+
+	if (!reader_frame(functions->process->reader, id, &info))
+		return frame;
+	frame.parent = info.parent;
+	/* The address of a native frame is where it continues: behind the call. */
+	frame.frame = (struct sample_frame){
+		.function = info.is_python ? python_function(functions, &info.at)
+					   : sample_function_at(functions,
+						     info.address ? info.address - 1 : 0),
+		.line = info.is_python ? info.at.line : 0,
+		.is_entry = info.is_python && info.at.reserved
+	};
+	return frame;
+}
+
+const struct known_frame *sample_frame_of(struct sample_functions *functions, uint32_t id)
+{
+	const uint64_t hash = hash_u64(id);
+	struct hash_slot *slot;
+	struct known_frame frame;
+
+	if (!id)
+		return NULL;
+	hash_index_reserve(&functions->frame_index);
+	for (slot = hash_index_first(&functions->frame_index, hash); slot->number;
+		slot = hash_index_next(&functions->frame_index, slot))
+		if (functions->frames[slot->number - 1].id == id)
+			break;
+	if (!slot->number) {
+		frame = new_frame(functions, id);
+		*ARRAY_ADD(
+			functions->frames, functions->frame_room, functions->frame_count) = frame;
+		hash_index_add(
+			&functions->frame_index, slot, hash, (uint32_t)functions->frame_count);
+	}
+	frame = functions->frames[slot->number - 1];
+	return frame.frame.function ? &functions->frames[slot->number - 1] : NULL;
+}
+
+uint32_t sample_function_library(const struct sample_functions *functions, uint32_t function)
+{
+	const struct sample_function *one = &functions->all[function];
+	struct string_table *texts = functions->process->texts;
+	struct string_view file;
+	struct trace_text path;
+	const char *slash;
+
+	if (one->kind != SAMPLE_PYTHON || !one->library)
+		return one->library;
+	file = string_table_get(texts, one->library);
+	path = (struct trace_text){ file.bytes, file.length, true };
+	slash = memchr(path.bytes, '/', path.length);
+	return slash ? string_table_intern(texts, path.bytes, (size_t)(slash - path.bytes))
+		     : one->library;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Holds the functions that samples name: native ones by their addresses, and those of Python.
+ *
+ * Functions have numbers from 1. Two addresses in one native function have the same number. The
+ * same holds for two lines of a Python function, whose line numbers each frame keeps for itself.
+ */
+#ifndef PPERF_REPORT_ANALYSIS_SAMPLE_FUNCTIONS_H
+#define PPERF_REPORT_ANALYSIS_SAMPLE_FUNCTIONS_H
+
+#include "report/base/hash_index.h"
+#include "report/run/process.h"
+
+enum sample_function_kind { SAMPLE_NATIVE, SAMPLE_PYTHON, SAMPLE_STATE };
+
+struct sample_function {
+	uint32_t name;    /* text of the process */
+	uint32_t library; /* text: file name of the library, or path of the Python file; 0: none */
+	uint8_t kind;     /* enum sample_function_kind */
+	/* Native: a part of CPython or of PyTorch's dispatcher that calls what the program asked
+	 * for. Only complete stacks show it. */
+	bool is_interpreter;
+	bool is_eval; /* the function that runs Python code */
+};
+
+/* A frame of a stack. */
+struct sample_frame {
+	uint32_t function;
+	uint32_t line; /* Python; 0: none */
+	bool is_entry; /* Python: C code called the interpreter for it */
+};
+
+/* A frame with the number of the frame that called it, as in the trace. */
+struct known_frame {
+	uint32_t id, parent; /* parent 0: it is the outermost */
+	struct sample_frame frame;
+};
+
+struct sample_functions {
+	struct process *process;
+	struct sample_function *all; /* entry 0 is not used */
+	size_t count, room;
+	struct hash_index index; /* by name, library and kind */
+	struct known_frame *frames;
+	size_t frame_count, frame_room;
+	struct hash_index frame_index; /* by id */
+	struct recent_address *recent; /* private */
+};
+
+void sample_functions_begin(struct sample_functions *functions, struct process *process);
+void sample_functions_free(struct sample_functions *functions);
+
+/* Returns the number of the function with the instruction at `address`. */
+uint32_t sample_function_at(struct sample_functions *functions, uint64_t address);
+/* Returns the number of the function that a CPU_SAMPLE names by two name ids; 0: not known. */
+uint32_t sample_function_named(
+	struct sample_functions *functions, uint32_t function, uint32_t module);
+/* Returns the number of what the thread did in place of running a function, such as `(kernel)`. */
+uint32_t sample_function_state(struct sample_functions *functions, const char *name);
+/* Returns the frame with the trace's id `id`. NULL: the trace does not have it. Valid until the
+ * next call. */
+const struct known_frame *sample_frame_of(struct sample_functions *functions, uint32_t id);
+
+/* Returns the package or library of a function as a text: `libtorch_cpu.so`, `torch` for a file of
+ * a Python package, or a file's name. 0: none. */
+uint32_t sample_function_library(const struct sample_functions *functions, uint32_t function);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes trees of the functions that samples found: below the nodes of the call tree, by callers, or
+ * flat. A node has the name of its function, and its library or file as `domain`. Its values are in
+ * its part `sampled`.
+ */
+#ifndef PPERF_REPORT_ANALYSIS_SAMPLE_TREE_H
+#define PPERF_REPORT_ANALYSIS_SAMPLE_TREE_H
+
+#include "report/analysis/sample_stacks.h"
+
+/* The stacks of the samples at the nodes of the call tree, without the frames that are outside of
+ * the node's ranges. */
+struct sample_walk {
+	struct sample_cells *cells;
+	struct sample_stack stack;
+	struct outer_frames *outer; /* private: by node */
+	uint32_t outer_count;
+};
+
+void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells);
+void sample_walk_end(struct sample_walk *walk);
+/* Sets walk->stack to the merged frames of a cell that are inside the ranges of its node. Which
+ * frames are outside is not recorded: those that all stacks of a node and of the nodes below it
+ * have in common are left out, except the innermost of them. */
+void sample_walk_inside(struct sample_walk *walk, const struct sample_cell *cell);
+enum node_kind sample_node_kind(const struct sample_cells *cells, const struct sample_frame *frame);
+
+/* Each returns a tree that the caller frees. */
+
+/* The functions below the nodes of the call tree in which they ran. `node_of`, if not NULL,
+ * receives for each node of the call tree that of the new tree, or 0; the caller frees it. */
+struct tree *sample_tree_by_path(struct sample_cells *cells, uint32_t **node_of);
+/* Moves the samples of the process's call tree to functions, which it adds to that tree: below the
+ * nodes in which they ran (BY_PATH), or below the root with the Python frames, the native ones or
+ * all of them (BY_PYTHON, BY_NATIVE, BY_ALL). For views that show nothing else of the tree
+ * afterwards. Frames deeper than TREE_DEPTH_MAX count for the frame there. */
+void sample_tree_graft(struct sample_cells *cells, enum rows_by by);
+/* The functions alone, each below its caller. */
+struct tree *sample_tree_of_functions(struct sample_cells *cells, enum sample_frames which);
+/* Each function, with its callers below it. A node has the samples of the root function. */
+struct tree *sample_tree_of_callers(struct sample_cells *cells, enum sample_frames which);
+/* One node for each function, line or library (BY_FUNCTION, BY_LINE, BY_LIBRARY). Totals include
+ * what it called; a sample counts once for a function that called itself. */
+struct tree *sample_tree_flat(
+	struct sample_cells *cells, enum rows_by by, enum sample_frames which);
+
+#endif
