@@ -2,7 +2,8 @@
  *
  * Finds reserved device memory that tensors do not use, and why, for the rules of diagnose:
  * requests that failed although enough was free, segments that a small tensor keeps, segments that
- * stay empty, and sizes that change from step to step. Two passes over the trace.
+ * stay empty, and sizes that change from step to step. Makes one more pass over the trace, which
+ * other analyses may share (report/analysis/shared_pass.h).
  *
  * Figures are of one device, profile_totals.level_device. Moments of the run are counted in steps,
  * or, where there are fewer than WASTE_STEPS_MIN, in time from the first record of memory to the

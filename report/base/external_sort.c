@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Writes sorted runs to the file, packed (entry_pack.h), and merges them by a heap. If a second
- * thread may run (report/base/threads.h), it sorts and writes a run while the next one is collected, and merges
- * a batch of entries while the caller reads the one before.
+ * thread may run (report/base/threads.h), it sorts and writes a run while the next one is
+ * collected, and merges a batch of entries while the caller reads the one before.
  */
 #include "report/base/external_sort.h"
 

@@ -9,6 +9,7 @@
 #include "report/base/threads.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -130,6 +131,33 @@ START_TEST(several_are_read_at_once)
 }
 END_TEST
 
+static unsigned count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned count = 0;
+
+	ck_assert_ptr_nonnull(tasks);
+	for (const struct dirent *task; (task = readdir(tasks));)
+		count += *task->d_name != '.';
+	closedir(tasks);
+	return count;
+}
+
+START_TEST(one_core_means_one_thread)
+{
+	const unsigned before = count_threads();
+	struct external_sort *sorter = external_sort_new(
+		sizeof(struct entry), HELD, compare_entries, "numbers");
+
+	threads_set_limit((unsigned)_i);
+	add_numbers(sorter, 20 * HELD, 7919);
+	ck_assert_int_eq(count_threads() > before, _i > 1);
+	external_sort_rewind(sorter);
+	ck_assert_int_eq(count_threads() > before, _i > 1);
+	external_sort_free(sorter);
+}
+END_TEST
+
 START_TEST(a_file_that_cannot_be_written_ends_the_program)
 {
 	const struct rlimit small = { 1 << 16, 1 << 16 };
@@ -156,6 +184,7 @@ int main(void)
 	tcase_add_loop_test(tests, reading_may_stop_anywhere, 1, 4);
 	tcase_add_loop_test(tests, a_cleared_sorter_is_used_again, 1, 4);
 	tcase_add_loop_test(tests, several_are_read_at_once, 1, 4);
+	tcase_add_loop_test(tests, one_core_means_one_thread, 1, 4);
 	tcase_add_loop_exit_test(
 		tests, a_file_that_cannot_be_written_ends_the_program, STATUS_UNREADABLE, 1, 4);
 	suite_add_tcase(suite, tests);
