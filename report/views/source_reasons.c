@@ -79,6 +79,11 @@ const struct source_reason source_reasons[] = {
 	{ "python_stacks", "table of offsets", RELEASED_PYTHON },
 	{ "python_stacks", "self-test", RELEASED_PYTHON },
 	{ "python_stacks", "/proc/self/mem", "let the process open /proc/self/mem" },
+	{ "cpu_samples", "no native frames", "samples have ranges and Python frames" },
+	{ "cpu_samples", "could not be created", "allow the process one more thread" },
+	{ "cpu_samples", "forked by a program with threads",
+		"let it execute a program of its own instead" },
+	{ "cpu_samples", "no memory", "raise the process's limit of memory" },
 };
 const size_t source_reason_count = sizeof source_reasons / sizeof *source_reasons;
 
