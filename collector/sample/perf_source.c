@@ -197,8 +197,8 @@ static void name_frames(struct sample *sample)
 			 (stack->cut || (!id && stack->frames > 1) ? TRACE_SAMPLE_CUT : 0);
 }
 
-/* Each entry frame of Python is a call of the interpreter's function. If the native stack has not as
- * many, the Python frames are of another moment, and are left out. */
+/* Each entry frame of Python is a call of the interpreter's function. If the native stack has not
+ * as many, the Python frames are of another point in time, and are left out. */
 static void check_python(struct sample *sample)
 {
 	static uint64_t interpreter;
