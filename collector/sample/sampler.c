@@ -115,10 +115,7 @@ static void state_no_thread(int failed)
 {
 	char text[160];
 
-	snprintf(text, sizeof text,
-		"off: the sampler's thread could not be created; allow the process one more thread "
-		"(%d)",
-		failed);
+	snprintf(text, sizeof text, "off: the sampler's thread could not be created (%d)", failed);
 	meta_set("source.cpu_samples", text);
 }
 

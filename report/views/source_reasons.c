@@ -14,6 +14,7 @@ static const struct {
 	{ "torch_compile", "compilations of torch.compile" },
 	{ "torch_memory", "tensor memory" },
 	{ "python_stacks", "source lines of the program's Python files" },
+	{ "cpu_samples", "functions of the program" },
 };
 
 #define OTHER_PYTHON                                                                    \
@@ -78,6 +79,11 @@ const struct source_reason source_reasons[] = {
 	{ "python_stacks", "table of offsets", RELEASED_PYTHON },
 	{ "python_stacks", "self-test", RELEASED_PYTHON },
 	{ "python_stacks", "/proc/self/mem", "let the process open /proc/self/mem" },
+	{ "cpu_samples", "no native frames", "samples have ranges and Python frames" },
+	{ "cpu_samples", "could not be created", "allow the process one more thread" },
+	{ "cpu_samples", "forked by a program with threads",
+		"let it execute a program of its own instead" },
+	{ "cpu_samples", "no memory", "raise the process's limit of memory" },
 };
 const size_t source_reason_count = sizeof source_reasons / sizeof *source_reasons;
 
