@@ -124,10 +124,7 @@ void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 		return;
 	source->period_ns = period_ns;
 	source->read_python = read_python;
-	if (sampler_settings.no_perf)
-		state_source("partial: no native frames of threads on a core: PPERF_SAMPLE_KIND is "
-			     "clock");
-	else if (!sampler_settings.stack_bytes)
+	if (!sampler_settings.stack_bytes)
 		state_source("partial: no native frames: PPERF_SAMPLE_STACK is 0");
 	else
 		try_rings();
