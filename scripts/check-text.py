@@ -39,11 +39,11 @@ WORD = re.compile(r"[A-Za-z_]\w*", re.A)
 NAMED = re.compile(r"`(?P<quoted>[A-Za-z_]\w+)`|(?<![\w./-])(?P<name>[A-Za-z_]\w*)(?P<after>->|\(\))?", re.A)
 SOURCE_FILE = re.compile(r"(?<![\w.*-])(?:[\w-]+/)*(?P<name>[\w-]+\.(?:c|h|mk|sh))\b", re.A)
 # Names of CUDA, CUPTI, NVTX, Python, C++ and the compiler have prefixes of their own.
-FOREIGN_NAME = re.compile(r"(?:CU[A-Z]*_|CU[a-z]|cu[A-Z]|cuda[A-Z]|cupti[A-Z]|NVTX|nvtx[A-Z]|_?Py|_Z|__|RTLD_|pthread_|sm_?\d)\w*", re.A)
+FOREIGN_NAME = re.compile(r"(?:CU[A-Z]*_|CU[a-z]|cu[A-Z]|cuda[A-Z]|cupti[A-Z]|NVTX|nvtx[A-Z]|_?Py|_Z|__|RTLD_|pthread_|DW_|sm_?\d)\w*", re.A)
 # Other names of PyTorch, Python, kernels and mathematics.
 FOREIGN_NAMES = set("""create_graph no_grad sequence_number named_modules grad_output output_mask wrap_inline
     cutlass_80_gemm ViTLayer_3 I_x""".split())
-FOREIGN_FILES = set("""cuda.h cupti.h nvToolsExt.h magic.h cuda_occupancy.h""".split())
+FOREIGN_FILES = set("""perf_event.h perf_regs.h cuda.h cupti.h nvToolsExt.h magic.h cuda_occupancy.h""".split())
 
 
 # A comment directly above the comment of a function: a function was put between the first and its own.

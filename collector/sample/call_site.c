@@ -62,8 +62,9 @@ static uint64_t read_pointer_at(uint64_t address)
 											: 0;
 }
 
-/* Returns where `address` jumps to if that is the entry of a procedure linkage table: `jmp` by a
- * pointer, after `endbr64` and a `bnd` prefix if these are there. Else returns `address`. */
+/* Returns where `address` jumps to if that is the entry of a procedure linkage table: a jump by a
+ * pointer, after an instruction endbr64 and a prefix bnd if these are there. Else returns
+ * `address`. */
 static uint64_t follow_linkage_table(uint64_t address)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };

@@ -19,7 +19,7 @@ struct code_object {
 	uint64_t start, end;
 	uint64_t code_start, code_end; /* its executable segments, and what is between them */
 	uint64_t header;               /* its .eh_frame_hdr; 0: it has none */
-	/* The sorted table in the header, see unwind_table_open(). */
+	/* The sorted table in the header, as unwind_rule_read() finds it. */
 	uint64_t table;
 	uint32_t table_entries;
 	bool table_known;

@@ -124,10 +124,7 @@ void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 		return;
 	source->period_ns = period_ns;
 	source->read_python = read_python;
-	if (sampler_settings.no_perf)
-		state_source("partial: no native frames of threads on a core: PPERF_SAMPLE_KIND is "
-			     "clock");
-	else if (!sampler_settings.stack_bytes)
+	if (!sampler_settings.stack_bytes)
 		state_source("partial: no native frames: PPERF_SAMPLE_STACK is 0");
 	else
 		try_rings();
@@ -197,8 +194,8 @@ static void name_frames(struct sample *sample)
 			 (stack->cut || (!id && stack->frames > 1) ? TRACE_SAMPLE_CUT : 0);
 }
 
-/* Each entry frame of Python is a call of the interpreter's function. If the native stack has not as
- * many, the Python frames are of another moment, and are left out. */
+/* Each entry frame of Python is a call of the interpreter's function. If the native stack has not
+ * as many, the Python frames are of another point in time, and are left out. */
 static void check_python(struct sample *sample)
 {
 	static uint64_t interpreter;

@@ -72,7 +72,8 @@ static bool is_ending(void)
 	return ending;
 }
 
-/* Sleeps until the time, and reads samples as they arrive. Returns false if the thread shall end. */
+/* Sleeps until the time, and reads samples as they arrive. Returns false if the thread shall
+ * end. */
 static bool sample_until(uint64_t until_ns)
 {
 	while (clock_monotonic_ns() < until_ns && !is_ending() && perf_source_wait(until_ns))

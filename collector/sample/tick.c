@@ -208,6 +208,16 @@ static bool is_too_much(uint64_t own_ns, uint64_t process_ns, uint64_t elapsed_n
 	return own_ns > process_ns / 50 && own_ns > elapsed_ns / 200;
 }
 
+/* Opens the rings of the threads that have none. */
+static void open_rings(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count && !ticker->paused; i++)
+		perf_source_open(&threads[i]);
+}
+
 /* Opens the rings again, with the period that holds now. */
 static void change_rings(void)
 {
@@ -221,8 +231,7 @@ static void change_rings(void)
 		perf_source_close(&threads[i]);
 	}
 	perf_source_set_period(ticker->period_ns);
-	for (uint32_t i = 0; i < count; i++)
-		perf_source_open(&threads[i]);
+	open_rings();
 }
 
 /* Halves the rate if the sampler has taken more than its share of CPU time. */
@@ -358,6 +367,7 @@ bool tick_begin(void)
 			"off: there is no memory for the list of threads (0)");
 		return false;
 	}
+	open_rings();
 	return true;
 }
 

@@ -371,6 +371,15 @@ static bool search_caller(struct walk *w)
 
 /* ---- */
 
+/* Whether the address that a rule led to may be one. A word of the stack that has changed since the
+ * thread was sampled usually is none. */
+static bool is_plausible(const struct walk *w)
+{
+	const uint64_t address = w->registers.value[UNWIND_RETURN];
+
+	return w->exact || code_map_find(&w->u->map, address - 1) || call_site_ends_at(address);
+}
+
 static struct walk begin_walk(struct unwinder *u, const struct unwind_start *start)
 {
 	const size_t bytes = start->stack_bytes < WINDOW_BYTES_MAX ? start->stack_bytes
@@ -395,6 +404,8 @@ void unwinder_walk(struct unwinder *u, const struct unwind_start *start, struct 
 		result = step(&w);
 		if (result == STEP_NO_RULE && search_caller(&w))
 			result = STEP_OK;
+		if (result == STEP_OK && !is_plausible(&w))
+			result = STEP_UNREADABLE;
 	} while (result == STEP_OK);
 	stack->cut = result != STEP_LAST;
 	stack->guessed = w.guesses > 0;

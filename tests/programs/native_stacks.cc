@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// native_stacks SECONDS THREADS: each thread uses that much CPU time, three parts of four in spend_three and one in spend_one, called in
+// many ways: by callbacks of libc, below frames of unknown size, by functions that throw, in a handler on a stack of its own.
+// native_stacks filtered COMMAND...: executes the command where a filter refuses perf_event_open, as containers do.
+#include <algorithm>
+#include <alloca.h>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <cerrno>
+#include <unistd.h>
+
+static volatile unsigned long sink;
+static double seconds;
+
+static double cpu_time()
+{
+	timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+extern "C" __attribute__((noinline)) void spend_three()
+{
+	for (unsigned long i = 0; i < 300000; i++)
+		sink = sink + i;
+}
+
+extern "C" __attribute__((noinline)) void spend_one()
+{
+	for (unsigned long i = 0; i < 100000; i++)
+		sink = sink + i;
+}
+
+static int compare(const void *a, const void *b)
+{
+	spend_one();
+	spend_three();
+	return *static_cast<const int *>(a) - *static_cast<const int *>(b);
+}
+
+static __attribute__((noinline)) void sort_numbers()
+{
+	int numbers[] = { 3, 1, 2 };
+
+	qsort(numbers, 3, sizeof *numbers, compare);
+}
+
+static __attribute__((noinline)) unsigned long recurse(unsigned depth)
+{
+	char *room = static_cast<char *>(alloca(depth * 8 + 16));
+
+	memset(room, 1, depth * 8 + 16);
+	if (depth)
+		return recurse(depth - 1) + static_cast<unsigned long>(room[depth]);
+	spend_one();
+	spend_three();
+	return sink;
+}
+
+static __attribute__((noinline)) void throw_below()
+{
+	recurse(3);
+	throw std::length_error("as planned");
+}
+
+static void in_handler(int)
+{
+	spend_one();
+	spend_three();
+}
+
+static void *work(void *)
+{
+	static thread_local char room[65536];
+	const stack_t stack = { room, 0, sizeof room };
+	unsigned rounds = 0;
+
+	sigaltstack(&stack, nullptr);
+	while (cpu_time() < seconds) {
+		sort_numbers();
+		recurse(60);
+		try {
+			throw_below();
+		} catch (const std::length_error &) {
+			sink = sink + 1;
+		}
+		if (++rounds % 16 == 0)
+			raise(SIGUSR1);
+	}
+	return nullptr;
+}
+
+static int run_filtered(char **command)
+{
+	sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const sock_fprog filter = { 4, steps };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return 77;
+	execvp(*command, command);
+	return 127;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = {};
+	pthread_attr_t small;
+	pthread_t threads[64];
+
+	if (argc > 2 && !strcmp(argv[1], "filtered"))
+		return run_filtered(argv + 2);
+	seconds = argc > 1 ? atof(argv[1]) : 1;
+	const int count = argc > 2 ? std::min(atoi(argv[2]), 64) : 1;
+	action.sa_handler = in_handler;
+	action.sa_flags = SA_ONSTACK;
+	sigaction(SIGUSR1, &action, nullptr);
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 256 << 10);
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&threads[i], &small, work, nullptr))
+			return 1;
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], nullptr);
+	puts("done");
+	return 0;
+}
