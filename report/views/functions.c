@@ -34,8 +34,8 @@ static enum sample_frames frames_of(const struct options *options)
 	return options->native_all ? SAMPLE_FRAMES_ALL : SAMPLE_FRAMES_MERGED;
 }
 
-/* Returns --sort, else the time of the samples, else their number: that of imported samples stands
- * for no known time. */
+/* Returns --sort, else the time of the samples, else their number, which is all that is known of
+ * imported ones. */
 static const struct column *sort_column(
 	const struct options *options, const struct process *process, const char *time_key)
 {
