@@ -286,6 +286,21 @@ check_command() {
 	fi
 }
 
+# What CPU samples have on this machine, as the trace of a shell that counts says it.
+check_samples() {
+	make_scratch
+	LD_PRELOAD=$library PPERF_SAMPLE=999 PPERF_OUTPUT=$scratch/samples.bin PPERF_QUIET=1 \
+		sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done' > /dev/null 2>&1
+	[ -f "$scratch/samples.bin" ] || { note 'CPU samples (PPERF_SAMPLE) were tried, and none was taken' 'see source.cpu_samples of a trace (pperf-report info)'; return; }
+	state=$(LC_ALL=C tr -c '[:print:]' '\n' < "$scratch/samples.bin" | sed -n 's/^.*source\.cpu_samples\(on\|off: \|partial: \)/\1/p' | tail -1)
+	rm -f "$scratch"/samples.bin*
+	case $state in
+	on*) fine 'CPU samples (PPERF_SAMPLE=99) have native and Python frames' ;;
+	partial*) note "CPU samples (PPERF_SAMPLE=99) work; ${state#partial: }" ;;
+	*) note "CPU samples (PPERF_SAMPLE=99) do not work: ${state#off: }" ;;
+	esac
+}
+
 case ${1-} in python* | */python*) python=$(command -v -- "$1" || :) ;; *) python=$(command -v python3 || command -v python || :) ;; esac
 check_library
 check_settings
@@ -294,6 +309,7 @@ check_folder
 check_gpu
 check_cupti
 check_stacks
+check_samples
 check_python
 [ $# -eq 0 ] || check_command "$@"
 exit $status

@@ -15,6 +15,7 @@
 #include "collector/cupti/flush_watch.h"
 #include "collector/cupti/subscription.h"
 #include "collector/process/clock.h"
+#include "collector/process/own_threads.h"
 #include "collector/cupti/buffers.h"
 #include "collector/cupti/client.h"
 #include "collector/cupti/session_state.h"
@@ -192,6 +193,7 @@ static void *run_flush_thread(void *data)
 
 	bool ending;
 
+	own_thread_begin();
 	gpu_device_record();
 	while (!(ending = !sleep_until_next_flush(s)) && cupti_runs()) {
 		flush_buffers(s);
@@ -204,6 +206,7 @@ static void *run_flush_thread(void *data)
 	}
 	if (ending)
 		s->finish(s);
+	own_thread_end();
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collector/cupti/flush_watch.h"
+#include "collector/process/own_threads.h"
 
 #include "collector/process/clock.h"
 
@@ -40,6 +41,7 @@ void *cupti_watch_flushes(void *session)
 	struct cupti_session *s = session;
 	struct timespec until;
 
+	own_thread_begin();
 	pthread_mutex_lock(&s->sleep_lock);
 	while (!s->ending) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
@@ -49,5 +51,6 @@ void *cupti_watch_flushes(void *session)
 		state_slow_flush(s);
 	}
 	pthread_mutex_unlock(&s->sleep_lock);
+	own_thread_end();
 	return NULL;
 }

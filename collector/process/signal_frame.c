@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * On x86-64 a handler returns to a function of libc, whose address the kernel reports with each
- * handler (sa_restorer). That address is searched on the part of the stack that is in use. Other
- * processors return to the vdso; there any handler counts.
+ * On x86-64 a handler returns to a function of libc, the restorer, whose address the kernel reports
+ * with each handler. That address is searched on the part of the stack that is in use. Other
+ * processors return to the vdso, and there any handler counts.
  */
 #include "collector/process/signal_frame.h"
 
@@ -16,7 +16,7 @@
 #define MASK_BYTES 8     /* the kernel's signal set */
 #define RESTORERS_MAX 4u /* different ones: of libc, and of runtimes without it */
 
-/* As the kernel has it (rt_sigaction(2)), on x86-64. */
+/* As the kernel has it on x86-64 (sigaction(2), section C library/kernel differences). */
 struct kernel_action {
 	uintptr_t handler;
 	unsigned long flags;

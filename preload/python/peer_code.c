@@ -2,6 +2,7 @@
 #include "preload/python/peer_code.h"
 
 #include "collector/file/dictionary.h"
+#include "collector/process/dynamic_linker.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/sample/frame_tree.h"
 #include "preload/python/peer_memory.h"
@@ -42,7 +43,8 @@ struct known_line {
 static struct peer_codes {
 	struct known_code codes[CODES];
 	struct known_line lines[LINES];
-	uint64_t sample; /* number of this sample */
+	const void *str_type; /* PyUnicode_Type */
+	uint64_t sample;      /* number of this sample */
 	uint8_t table[TABLE_BYTES];
 	uint8_t characters[TEXT_BYTES];
 	uint8_t heads[PEER_READ_MANY_MAX][HEAD_BYTES];
@@ -68,12 +70,24 @@ static void copy_member(void *to, const uint8_t *head, size_t offset, size_t byt
 	memcpy(to, head + offset, bytes);
 }
 
+/* Whether a copy of an object's head shows references to it. Its first word is the reference count,
+ * below 2^32; 3.14 has flags in the highest 16 bits. In freed memory the allocator has an address
+ * there, or 0. So it is noticed that a code object was freed while its texts were read. */
+static bool is_alive(const uint8_t *head)
+{
+	uint64_t count;
+
+	copy_member(&count, head, 0, sizeof count);
+	return (uint32_t)count && !(count >> 32 & 0xffff);
+}
+
 static struct code_parts parts_of(const struct python_layout *l, const uint8_t head[HEAD_BYTES])
 {
 	struct code_parts parts;
 
 	memset(&parts, 0, sizeof parts);
-	copy_member(&parts.type, head, PYTHON_TYPE, sizeof parts.type);
+	if (is_alive(head))
+		copy_member(&parts.type, head, PYTHON_TYPE, sizeof parts.type);
 	copy_member(&parts.file, head, l->code_file, sizeof parts.file);
 	copy_member(&parts.name, head, l->code_name, sizeof parts.name);
 	copy_member(&parts.lines, head, l->code_lines, sizeof parts.lines);
@@ -120,10 +134,14 @@ static uint32_t read_text(const struct python_layout *l, uintptr_t text)
 	char room[PYTHON_STR_ROOM];
 	uint64_t length;
 	uint32_t state;
+	uintptr_t type;
 	unsigned width;
 	bool ascii;
 
-	if (!peer_read(head, text, sizeof head))
+	if (!peer_read(head, text, sizeof head) || !is_alive(head))
+		return 0;
+	copy_member(&type, head, PYTHON_TYPE, sizeof type);
+	if (type != (uintptr_t)cache->str_type)
 		return 0;
 	copy_member(&length, head, PYTHON_STR_LENGTH, sizeof length);
 	copy_member(&state, head, PYTHON_STR_STATE, sizeof state);
@@ -239,6 +257,8 @@ uint32_t peer_frames_id(
 
 	if (!cache && !(cache = fork_kept_alloc(sizeof *cache)))
 		return 0;
+	if (!cache->str_type)
+		cache->str_type = quiet_dlsym(RTLD_DEFAULT, "PyUnicode_Type");
 	cache->sample++;
 	if (!accept_frames(layout, frames, count))
 		return 0;
@@ -250,6 +270,10 @@ uint32_t peer_frames_id(
 		/* Two code objects of this stack have the same entry of the table. */
 		if (known->code != frames[i].code && !accept_codes(layout, &frames[i].code, 1))
 			return 0;
+		/* Code without a file, which 3.12 and later insert below some calls. Python does
+		 * not show its frames. */
+		if (known->function == known->file)
+			continue;
 		at.function = known->function;
 		at.file = known->file;
 		at.line = line_of(layout, known, frames[i].offset);

@@ -2,7 +2,8 @@
  * Finds the function, file and line of the frames of another thread. The memory of a code object
  * may become another object's at any moment. So each code object is compared, in each sample, with
  * what was known of it: its type, the addresses of its parts, its version or its name's length and
- * hash. What is read for the first time is read twice. So no name is invented.
+ * hash. It must be referenced. What is read for the first time is read twice. So no name is
+ * invented.
  *
  * Only the sampler's thread calls, between stream_enter and stream_leave.
  */

@@ -41,6 +41,10 @@ static struct peer_reader {
 	unsigned pages, next_page;
 	uintptr_t page[PAGES];
 	uint8_t bytes[PAGES][PAGE];
+	/* Before 3.11: the frames of the last chain, the innermost first, and copies of them. */
+	unsigned guesses, next_guess;
+	uintptr_t guess[PEER_READ_MANY_MAX];
+	uint8_t guessed[PEER_READ_MANY_MAX][FRAME_BYTES];
 } * reader;
 
 /* ---- memory, by pages: the frames of 3.11 and later are side by side ---- */
@@ -123,15 +127,40 @@ static uintptr_t decode_frame(const uint8_t *bytes, struct peer_frame *frame)
 	return (uintptr_t)word_at(bytes, layout->frame_previous);
 }
 
+/* Before 3.11 each frame is an object of its own. Most of them are those of the last chain, which
+ * are read with one system call. */
+static void read_guesses(const struct frame_chain *last)
+{
+	const size_t count = last->count < PEER_READ_MANY_MAX ? last->count : PEER_READ_MANY_MAX;
+	const struct peer_frame *from = last->frames + last->count - count;
+
+	for (size_t i = 0; i < count; i++)
+		reader->guess[i] = from[i].address;
+	reader->guesses = (unsigned)peer_read_many(
+		reader->guessed, reader->guess, count, FRAME_BYTES);
+	reader->next_guess = 0;
+}
+
+static bool read_frame_object(uintptr_t address, uint8_t bytes[FRAME_BYTES])
+{
+	for (unsigned i = reader->next_guess; i < reader->guesses; i++)
+		if (reader->guess[i] == address) {
+			reader->next_guess = i + 1;
+			memcpy(bytes, reader->guessed[i], FRAME_BYTES);
+			return true;
+		}
+	return peer_read(bytes, address, FRAME_BYTES);
+}
+
 static bool read_frame(uintptr_t address, uint8_t bytes[FRAME_BYTES])
 {
-	return layout->instruction_is_index ? peer_read(bytes, address, FRAME_BYTES)
+	return layout->instruction_is_index ? read_frame_object(address, bytes)
 					    : read_by_pages(bytes, address, FRAME_BYTES);
 }
 
-/* Whether the chain ends at a frame that has no caller. A generator has none between two steps, so a
- * chain that ends at one was read while that yielded. `last`: copy of the last frame that was read.
- */
+/* Whether the chain ends at a frame that has no caller. A generator has none between two steps,
+ * so a chain that ends at one was read while that yielded. `last`: copy of the last frame that was
+ * read. */
 static bool is_whole(const struct frame_chain *chain, const uint8_t *last)
 {
 	const struct peer_frame *outermost = &chain->frames[chain->count - 1];
@@ -148,13 +177,16 @@ static bool is_whole(const struct frame_chain *chain, const uint8_t *last)
 	return last[layout->frame_owner] >= layout->owner_end;
 }
 
-/* Returns false if a frame cannot be read, there are too many, or callers are missing. */
+/* Reads a chain over the last one. Returns false if a frame cannot be read, there are too many, or
+ * callers are missing. */
 static bool read_chain(uintptr_t address, struct frame_chain *chain)
 {
 	uint8_t bytes[FRAME_BYTES];
 	struct peer_frame frame;
 
 	reader->pages = 0;
+	if (layout->instruction_is_index)
+		read_guesses(chain);
 	for (chain->count = 0; address;) {
 		if (chain->count == PEER_FRAMES_MAX || !read_frame(address, bytes))
 			return false;

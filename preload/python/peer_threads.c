@@ -54,8 +54,7 @@ static uint32_t find_word(const uint8_t *bytes, size_t count, uint32_t from, uin
 	return 0;
 }
 
-/* Finds the ids in a copy of the thread state of the main thread. Returns false if this is the state
- * of another thread. */
+/* Finds the ids in a copy of the main thread's state. Returns false if it is another thread's. */
 static bool measure_ids(const uint8_t bytes[PEER_THREAD_BYTES])
 {
 	at.thread_id = find_word(bytes, PEER_THREAD_BYTES - 8, STATE_IDS_FROM, main_pthread);

@@ -34,6 +34,7 @@ FIELDS = {
     "GPU_MEMORY": "time_ns:Q correlation:Q address:Q bytes:Q operation:I memory_kind:I device:I gpu_stream:I",
     "API": "start_ns:Q end_ns:Q correlation:Q domain:I cbid:I tid:I result:I name:I reserved:I",
     "OVERHEAD": "start_ns:Q end_ns:Q correlation:Q type:I tid:I",
+    "CLOCK": "stamp:Q monotonic_ns:Q realtime_ns:Q",
     "SELF": "stamp:Q duration:Q what:I reserved:I",
     "TENSOR": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
     "TENSOR_OOM": "stamp:Q address:Q bytes:q allocated:Q reserved:Q device:I stack:I",
