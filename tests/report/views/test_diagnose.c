@@ -2036,8 +2036,7 @@ START_TEST(of_a_healthy_program_nothing_stands_out)
 		"                the trace has no allocations: other-process, out-of-memory\n"
 		"                the trace has no backward pass: forward-backward\n"
 		"                the trace has no CPU samples (PPERF_SAMPLE=99): python-bound,\n"
-		"                garbage-collection, lock-wait, oversubscribed-cores,\n"
-		"                kernel-time\n");
+		"                garbage-collection, lock-wait, oversubscribed-cores, kernel-time\n");
 }
 END_TEST
 
