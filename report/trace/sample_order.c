@@ -45,8 +45,8 @@ static uint64_t moment_of(const struct trace_head *head, uint64_t last, uint64_t
 	return stamp > floor ? stamp : floor;
 }
 
-/* Moves the last record before those with later stamps. Returns false if it belongs before more than
- * NEAR_RECORDS of them: the whole list is then sorted. */
+/* Moves the last record before those with later stamps. Returns false if it belongs before more
+ * than NEAR_RECORDS of them: the whole list is then sorted. */
 static bool move_back(struct record_moves *moves)
 {
 	const struct moved_record last = moves->records[moves->count - 1];

@@ -58,8 +58,8 @@ static long double value_of(const struct function_walk *walk, uint32_t node)
 	return cell_number(&cell, &number) ? number : 0;
 }
 
-/* Returns what the rows of a tree are ordered by: --sort, else the time of all samples in the node and
- * below, else their number. */
+/* Returns what the rows of a tree are ordered by: --sort, else the time of all samples in the node
+ * and below, else their number. */
 static long double tree_value(const struct function_walk *walk, uint32_t node)
 {
 	const struct sample_sums *total = &walk->tree->nodes[node].sampled->total;
