@@ -17,8 +17,8 @@ struct sample_function {
 	uint32_t name;    /* text of the process */
 	uint32_t library; /* text: file name of the library, or path of the Python file; 0: none */
 	uint8_t kind;     /* enum sample_function_kind */
-	/* Native: a part of CPython or of PyTorch's dispatcher that calls what the program asked
-	 * for. Only complete stacks show it. */
+	/* Native: a part of CPython or of PyTorch's dispatcher that only passes calls on. Only
+	 * complete stacks show it. */
 	bool is_interpreter;
 	bool is_eval; /* the function that runs Python code */
 };

@@ -8,6 +8,7 @@
 #include "report/analysis/memory_waste.h"
 #include "report/analysis/roofline_model.h"
 #include "report/analysis/step_stats.h"
+#include "report/analysis/sample_cells.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/print/next_command.h"
@@ -108,6 +109,16 @@ const struct diagnose_rule diagnose_rules[] = {
 	{ "unexplained-wait",
 		"the GPU is idle while launched work waits, and the trace does not show for what",
 		NEED_TIMES | NEED_LAUNCHES | COSTS_GPU_TIME, diagnose_unexplained_wait },
+	{ "python-bound", "the busiest thread runs Python code outside of operators", NEED_SAMPLES,
+		diagnose_python_bound },
+	{ "garbage-collection", "Python's garbage collector takes CPU time", NEED_SAMPLES,
+		diagnose_garbage_collection },
+	{ "lock-wait", "a thread waits for Python's interpreter lock or a mutex", NEED_SAMPLES,
+		diagnose_lock_wait },
+	{ "oversubscribed-cores", "threads wait for a core", NEED_SAMPLES,
+		diagnose_oversubscribed },
+	{ "kernel-time", "the kernel takes CPU time: page faults, system calls", NEED_SAMPLES,
+		diagnose_kernel_time },
 	{ "profiler-cost", "overhead of the profiler", 0, diagnose_profiler_cost },
 	{ "out-of-memory", "an allocation failed for want of memory", 0, diagnose_out_of_memory },
 	{ .name = NULL },
@@ -134,6 +145,9 @@ static const char *missing_input(const struct diagnosis *diagnosis, unsigned nee
 	if ((needs & NEED_STEPS) &&
 		(!diagnosis->process->steps || !diagnosis->process->steps->count))
 		return NO_STEPS_FOUND;
+	if ((needs & NEED_SAMPLES) && (!process_has_samples(diagnosis->process) ||
+					      !diagnosis->profile->sampled_thread_count))
+		return "the trace has no CPU samples (PPERF_SAMPLE=99)";
 	if ((needs & NEED_RANGES) && !diagnosis->profile->totals.cpu_self_ns)
 		return "the trace has no ranges or operators";
 	return NULL;

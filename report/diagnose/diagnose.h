@@ -15,7 +15,7 @@
 
 /* The rules, in the order of the table. An entry with the name NULL ends the list. */
 extern const struct diagnose_rule diagnose_rules[];
-#define DIAGNOSE_RULES 39u
+#define DIAGNOSE_RULES 44u
 
 void arrange_diagnose(
 	const struct options *options, struct processes *processes, struct rows *rows);

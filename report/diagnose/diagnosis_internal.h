@@ -436,6 +436,12 @@ void diagnose_optimizer_twice(struct diagnosis *diagnosis, struct finding *findi
 void diagnose_activations_kept(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about data that steps wait for (data_rules.c). */
 void diagnose_data_loading(struct diagnosis *diagnosis, struct finding *finding);
+/* Rules about what samples of threads show (sample_rules.c). */
+void diagnose_python_bound(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_garbage_collection(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_lock_wait(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_oversubscribed(struct diagnosis *diagnosis, struct finding *finding);
+void diagnose_kernel_time(struct diagnosis *diagnosis, struct finding *finding);
 /* The rule about a kernel with different durations (variability_rule.c). */
 void diagnose_kernel_variability(struct diagnosis *diagnosis, struct finding *finding);
 /* Picks the kernel to examine. Called before the pass over the activities. */

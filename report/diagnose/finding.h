@@ -84,6 +84,7 @@ enum diagnose_need {
 	 * on the critical path. */
 	SHORTENS_GPU_WORK = 256,
 	NEED_ALLOCATIONS = 512, /* of any kind, also of the host's pinned memory */
+	NEED_SAMPLES = 1024,    /* samples of threads */
 };
 
 struct diagnose_rule {

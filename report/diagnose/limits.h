@@ -93,6 +93,14 @@
 	X(COST_FIRST, 100,                                                                         \
 		"of the wall time, while the GPU is in use: overhead explains much of the other "  \
 		"findings")                                                                        \
+	X(PYTHON, 300,                                                                             \
+		"of the busiest thread's CPU time in Python outside of operators: faster code "    \
+		"there shortens the run")                                                          \
+	X(GARBAGE, 50, "of the CPU time: the default settings collect too often")                  \
+	X(LOCK, 100, "of a thread's time: the lock is a bottleneck")                               \
+	X(OVERSUBSCRIBED, 200,                                                                     \
+		"of the time in which threads can run: a busy machine alone has less")             \
+	X(KERNEL, 200, "of the CPU time: more than usual programs have")                           \
 	X(STARTUP, 100,                                                                            \
 		"of the run before the first GPU operation, and of that in one range or "          \
 		"function: "                                                                       \

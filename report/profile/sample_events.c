@@ -157,12 +157,13 @@ static void add_sample(struct profile *profile, const struct trace_event *event,
 static void add_clock(struct profile *profile, const struct trace_sampled_thread *record)
 {
 	struct sampled_entry *entry = find_entry(profile->state, record->tid);
-	struct sampled_thread *thread =
-		&profile->sampled_threads[sampled_thread_of(profile, entry)];
+	uint32_t index = sampled_thread_of(profile, entry);
+	struct sampled_thread *thread = &profile->sampled_threads[index];
 
 	if (thread->has_clock && record->cpu_ns < thread->last_cpu_ns) {
 		entry->sampled = 0;
-		thread = &profile->sampled_threads[sampled_thread_of(profile, entry)];
+		index = sampled_thread_of(profile, entry);
+		thread = &profile->sampled_threads[index];
 	}
 	if (thread->has_clock && !(record->head.flags & TRACE_SAMPLED_THREAD_RESUMED))
 		thread->clock_ns += record->cpu_ns - thread->last_cpu_ns;

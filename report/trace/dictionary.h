@@ -29,8 +29,9 @@ struct trace_dictionary {
 	struct trace_node_info *nodes; /* by id, followed by the node for unknown ids */
 	uint32_t node_end;             /* all ids are below it; index of the node for unknown ids */
 	/* Records by kind. META: the last record of each key, in file order. STACK, PYTHON_STACK,
-	 * COUNTER, FRAME, PYTHON_FRAME and SOURCE are sorted by dictionary_record_id(), the other dictionary kinds are
-	 * in file order. NAME and NODE are not kept here, and have a count of 0. */
+	 * COUNTER, FRAME, PYTHON_FRAME and SOURCE are sorted by dictionary_record_id(), the other
+	 * dictionary kinds are in file order. NAME and NODE are not kept here, and have a count
+	 * of 0. */
 	struct record_list lists[TRACE_KINDS];
 };
 
@@ -39,7 +40,8 @@ struct trace_dictionary {
 bool dictionary_read(struct trace_dictionary *dictionary, const struct trace_blocks *blocks,
 	struct read_warnings *warnings);
 /* Returns the id by which `record` is looked up. SOURCE: its node. STACK, PYTHON_STACK, COUNTER,
- * FRAME, PYTHON_FRAME: the 32-bit number after the head. A kind with its id elsewhere needs a case of its own. */
+ * FRAME, PYTHON_FRAME: the 32-bit number after the head. A kind with its id elsewhere needs a case
+ * of its own. */
 uint32_t dictionary_record_id(const struct trace_head *record);
 void dictionary_free(struct trace_dictionary *dictionary);
 

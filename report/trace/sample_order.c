@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Samples are written in batches of all threads, so few records are between two of one moment. */
+#define NEAR_RECORDS 32u
+
 struct moved_record {
 	uint64_t stamp;
 	uint32_t at; /* in the payload, in bytes */
@@ -42,6 +45,23 @@ static uint64_t moment_of(const struct trace_head *head, uint64_t last, uint64_t
 	return stamp > floor ? stamp : floor;
 }
 
+/* Moves the last record before those with later stamps. Returns false if it belongs before more
+ * than NEAR_RECORDS of them: the whole list is then sorted. */
+static bool move_back(struct record_moves *moves)
+{
+	const struct moved_record last = moves->records[moves->count - 1];
+	size_t at = moves->count - 1;
+
+	while (at && moves->records[at - 1].stamp > last.stamp) {
+		if (moves->count - at > NEAR_RECORDS)
+			break;
+		moves->records[at] = moves->records[at - 1];
+		at--;
+	}
+	moves->records[at] = last;
+	return !at || moves->records[at - 1].stamp <= last.stamp;
+}
+
 /* Lists the records up to the first that is malformed. Returns false if one must not be moved. */
 static bool list_records(
 	const struct block_payload *payload, uint64_t floor, struct record_moves *moves)
@@ -67,8 +87,8 @@ static bool list_records(
 		*ARRAY_ADD(moves->records, moves->room, moves->count) = (struct moved_record){
 			moment_of(head, last, floor), at, head->size
 		};
-		moves->is_sorted &= moves->records[moves->count - 1].stamp >= last;
 		last = moves->records[moves->count - 1].stamp;
+		moves->is_sorted &= move_back(moves);
 		at += head->size;
 	}
 	return true;

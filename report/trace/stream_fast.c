@@ -29,6 +29,7 @@ static const struct {
 	[TRACE_AGAIN] = { sizeof(struct trace_again), TIMED },
 	[TRACE_TENSOR] = { sizeof(struct trace_tensor), TIMED },
 	[TRACE_TENSOR_NEXT] = { sizeof(struct trace_tensor_next), TIMED },
+	[TRACE_SAMPLE] = { sizeof(struct trace_sample), TIMED },
 };
 
 /* Returns the call that `again` describes, or NULL if it is malformed. If it repeats the same

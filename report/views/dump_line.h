@@ -90,7 +90,10 @@
 	X(sequence)            \
 	X(data_type)           \
 	X(peer)                \
-	X(calls)
+	X(calls)               \
+	X(of_tid)              \
+	X(state)               \
+	X(cpu_ns)
 
 enum dump_key {
 #define X(name) DUMP_##name,

@@ -30,7 +30,8 @@ static const char *const object_types[] = { NULL, "category", "thread", "cu_devi
 static const char *const payload_types[] = { NULL, "u64", "i64", "double", "u32", "i32", "float" };
 static const char *const lock_actions[] = { NULL, "acquire_start", "acquire_failed",
 	"acquire_success", "releasing" };
-static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack", "sample" };
+static const char *const self_actions[] = { NULL, "seal", "start", "flush", "stack", "sample",
+	"sampler" };
 static const char *const window_edges[] = { NULL, "begins", "ends", "step" };
 static const char *const handover_edges[] = { NULL, "begins", "ends" };
 static const char *const mapping_actions[] = { NULL, "reserve", "unreserve", "map", "unmap",
@@ -343,6 +344,31 @@ static void sample_line(
 	line_flag(line, "in_call", sample->head.flags & TRACE_SAMPLE_IN_CALL);
 }
 
+static const char *const sample_states[] = { NULL, "on_cpu", "waits_for_core", "blocked",
+	"kernel" };
+
+static void thread_sample_line(struct dump_line *line, const struct trace_sample *sample)
+{
+	const unsigned flags = sample->head.flags;
+
+	line_id(line, DUMP_of_tid, sample->tid);
+	PUT_WORD(line, DUMP_state, sample_states, sample->state);
+	line_unsigned(line, DUMP_duration_ns, (uint64_t)sample->weight * TRACE_SAMPLE_WEIGHT_NS);
+	line_flag(line, "guessed", flags & TRACE_SAMPLE_GUESSED);
+	line_flag(line, "cut", flags & TRACE_SAMPLE_CUT);
+	line_flag(line, "moved", flags & TRACE_SAMPLE_MOVED);
+	line_flag(line, "no_python", flags & TRACE_SAMPLE_NO_PYTHON);
+	line_flag(line, "unequal", flags & TRACE_SAMPLE_UNEQUAL);
+}
+
+static void sampled_thread_line(struct trace_reader *reader, struct dump_line *line,
+	const struct trace_sampled_thread *thread)
+{
+	line_id(line, DUMP_of_tid, thread->tid);
+	line_unsigned(line, DUMP_cpu_ns, thread->cpu_ns);
+	line_text(line, DUMP_name, reader_name(reader, thread->name));
+}
+
 static const char *const nccl_types[] = { "int8", "uint8", "int32", "uint32", "int64", "uint64",
 	"float16", "float32", "float64", "bfloat16", "float8_e4m3", "float8_e5m2" };
 
@@ -436,6 +462,14 @@ bool dump_record_line(
 		break;
 	case TRACE_CPU_SAMPLE:
 		sample_line(reader, line, event->record);
+		break;
+	case TRACE_SAMPLE:
+		thread_sample_line(line, event->record);
+		break;
+	case TRACE_SAMPLED_THREAD:
+		sampled_thread_line(reader, line, event->record);
+		break;
+	case TRACE_SAMPLE_PYTHON:
 		break;
 	case TRACE_COLLECTIVE:
 		collective_line(reader, line, event->record);

@@ -2,6 +2,7 @@
 #include "report/views/functions.h"
 #include "report/analysis/sample_tree.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/error.h"
 #include "report/run/node_lookup.h"
 #include "report/table/column.h"
@@ -34,8 +35,8 @@ static enum sample_frames frames_of(const struct options *options)
 	return options->native_all ? SAMPLE_FRAMES_ALL : SAMPLE_FRAMES_MERGED;
 }
 
-/* Returns --sort, else the time of the samples, else their number: that of imported samples stands
- * for no known time. */
+/* Returns --sort, else the time of the samples, else their number, which is all that is known of
+ * imported ones. */
 static const struct column *sort_column(
 	const struct options *options, const struct process *process, const char *time_key)
 {
@@ -55,6 +56,19 @@ static long double value_of(const struct function_walk *walk, uint32_t node)
 	long double number;
 
 	return cell_number(&cell, &number) ? number : 0;
+}
+
+/* Returns what the rows of a tree are ordered by: --sort, else the time of all samples in the node
+ * and below, else their number. */
+static long double tree_value(const struct function_walk *walk, uint32_t node)
+{
+	const struct sample_sums *total = &walk->tree->nodes[node].sampled->total;
+
+	if (walk->options->sort)
+		return value_of(walk, node);
+	if (walk->process->profile->sampled.cpu_ns)
+		return (long double)total->cpu_ns;
+	return (long double)(total->samples ? total->samples : total->waits_ns + total->blocked_ns);
 }
 
 /* ---- trees ---- */
@@ -82,6 +96,19 @@ static uint32_t levels_shown(const struct options *options)
 		       : options->depth;
 }
 
+struct weighted_row {
+	long double weight;
+	size_t at; /* in its level */
+	struct row row;
+};
+
+static int compare_weights(const void *left, const void *right)
+{
+	const struct weighted_row *a = left, *b = right;
+
+	return a->weight != b->weight ? COMPARE(b->weight, a->weight) : COMPARE(a->at, b->at);
+}
+
 static void add_children(
 	struct function_walk *walk, uint32_t node, uint32_t parent_row, uint32_t depth);
 
@@ -99,6 +126,19 @@ static void add_with_children(struct function_walk *walk, struct row row)
 	add_children(walk, row.node, (uint32_t)walk->rows->count - 1, row.depth + 1);
 }
 
+/* Moves the rows with more samples in them and below to the front; others keep their order. */
+static void order_by_total(const struct function_walk *walk, struct row *level, size_t count)
+{
+	struct weighted_row *rows = xcalloc(count * sizeof *rows);
+
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct weighted_row){ tree_value(walk, level[i].node), i, level[i] };
+	qsort(rows, count, sizeof *rows, compare_weights);
+	for (size_t i = 0; i < count; i++)
+		level[i] = rows[i].row;
+	free(rows);
+}
+
 /* Adds the rows of one level, the largest first. */
 static void add_level(struct function_walk *walk, struct row *level, size_t count)
 {
@@ -106,10 +146,12 @@ static void add_level(struct function_walk *walk, struct row *level, size_t coun
 	size_t shown = 0;
 
 	rows_sort(level, count, walk->sort);
+	if (!walk->options->sort)
+		order_by_total(walk, level, count);
 	for (size_t i = 0; i < count; i++)
 		if (level[i].depth >= levels_shown(walk->options))
 			walk->rows->hidden_by_depth++;
-		else if (value_of(walk, level[i].node) < walk->min_value)
+		else if (tree_value(walk, level[i].node) < walk->min_value)
 			walk->rows->hidden_by_percent++;
 		else if (shown++ >= top)
 			walk->rows->hidden_by_top++;
@@ -143,7 +185,7 @@ static void set_limit(struct function_walk *walk)
 	long double sum = 0;
 
 	for (uint32_t id = walk->tree->nodes[0].first_child; id; id = walk->tree->nodes[id].next)
-		sum += value_of(walk, id);
+		sum += walk->tree->nodes[id].sampled ? tree_value(walk, id) : 0;
 	walk->min_value = sum * (long double)view_min_percent(walk->options) / 100;
 }
 

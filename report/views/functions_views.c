@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define FUNCTION_COLUMNS                                                                 \
-	"id parent depth name label kind module path domain samples cpu_sampled_ns "     \
+	"name label kind module path domain samples cpu_sampled_ns "                     \
 	"cpu_sampled_share cpu_sampled_error_ns cpu_sampled_total_ns waits_for_core_ns " \
 	"blocked_ns"
 
@@ -25,7 +25,7 @@ const struct view callers_view = { .name = "table",
 	.explain_empty = functions_explain_empty,
 	.summary = "",
 	.layout = LAYOUT_TREE,
-	.columns = FUNCTION_COLUMNS,
+	.columns = "id parent depth " FUNCTION_COLUMNS,
 	.text = "cpu_sampled_total_ns samples waits_for_core_ns blocked_ns",
 	.sort = "cpu_sampled_total_ns",
 	.min_percent = 1,
@@ -40,7 +40,7 @@ const struct view function_tree_view = { .name = "tree",
 	.explain_empty = functions_explain_empty,
 	.summary = "",
 	.layout = LAYOUT_TREE,
-	.columns = FUNCTION_COLUMNS,
+	.columns = "id parent depth " FUNCTION_COLUMNS,
 	.text = "cpu_sampled_total_ns cpu_sampled_ns samples waits_for_core_ns blocked_ns",
 	.sort = "cpu_sampled_total_ns",
 	.min_percent = 1,

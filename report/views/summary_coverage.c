@@ -187,7 +187,8 @@ void coverage_add(struct paragraph *paragraph, const struct process *process)
 	if (!records && !integrity->launches && !integrity->copies_called &&
 		!integrity->sets_called && !integrity->graph_launches) {
 		paragraph_add(paragraph,
-			"no GPU work in this trace; the following figures are CPU times of ranges");
+			"no GPU work in this trace; the following figures are CPU times of %s",
+			process->profile->only_samples ? "samples" : "ranges");
 		return;
 	}
 	if (records) {

@@ -273,6 +273,54 @@ static const char keys[] = "\20\74\26jjljl/a\rhsnmc?qvde";
 /* The same, of two traces. */
 static const char compared[] = "\20\74\232jjljl/a\rhsnmc?qvde";
 
+/* A program with ranges whose thread was sampled, with Python frames and native ones. */
+static struct trace_builder *sampled(void)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t function = build_name(builder, "train"), file = build_name(builder, "/a.py");
+	struct trace_sample_python *exact;
+
+	for (uint32_t id = 1; id < 9; id++) {
+		struct trace_python_node *python = build_dictionary(
+			builder, TRACE_PYTHON_FRAME, sizeof *python);
+		struct trace_frame *native;
+
+		python->frame = 2 * id;
+		python->parent = 2 * id - 2;
+		python->at = (struct trace_python_frame){ function, file, id, id & 1 };
+		native = build_dictionary(builder, TRACE_FRAME, sizeof *native);
+		native->frame = 2 * id + 1;
+		native->parent = 2 * id - 1;
+		native->address = 0x401000 + id;
+	}
+	for (uint32_t i = 0; i < 32; i++) {
+		struct trace_sample *sample;
+		struct trace_sampled_thread *thread;
+
+		build_push(builder, MAIN, 100 * i + 10, i % 2 ? "load" : "step");
+		thread = build_record(
+			builder, OTHER, TRACE_SAMPLED_THREAD, sizeof *thread, 100 * i + 20);
+		thread->tid = 1000 + MAIN;
+		thread->cpu_ns = 160 * i;
+		thread->name = function;
+		sample = build_record(builder, OTHER, TRACE_SAMPLE, sizeof *sample, 100 * i + 30);
+		sample->ago = i % 5 * 7;
+		sample->tid = 1000 + MAIN;
+		sample->state = i % 5;
+		sample->weight = 10;
+		sample->python = i % 18;
+		sample->native = i % 17 | 1;
+		sample->pc = 0x401000 + i;
+		sample->head.flags = (uint8_t)(i & ~1u);
+		exact = build_record(
+			builder, MAIN, TRACE_SAMPLE_PYTHON, sizeof *exact, 100 * i + 40);
+		exact->since = BUILDER_START + 100 * i + 10;
+		exact->python = 4;
+		build_pop(builder, MAIN, 100 * i + 50);
+	}
+	return builder;
+}
+
 static void put_trace(const char *name, struct trace_builder *builder)
 {
 	size_t bytes;
@@ -297,6 +345,7 @@ static void traces(void)
 	put_trace("damaged", damaged());
 	put_trace("counted", counted());
 	put_trace("ring", ring());
+	put_trace("sampled", sampled());
 }
 
 /* ---- files of other tools ---- */

@@ -496,7 +496,7 @@ def traces_without_values_and_cut_traces_make_a_page(folder):
 @case
 def wrong_usage_says_what_is_wrong(folder):
     trace = imported(folder / "a.json", operators(["aten::a"]))
-    for arguments, word in ((["-m", "nothing", trace], "gpu"), ([trace, trace, trace], "BEFORE AFTER"), (["--by", "module", trace], "path and stack"),
+    for arguments, word in ((["-m", "nothing", trace], "gpu"), ([trace, trace, trace], "BEFORE AFTER"), (["--by", "module", trace], "path, stack, python, native and all"),
                             (["-f", "csv", trace], "html or svg"), (["-m", "gpu", "--by", "stack", trace], "memory")):
         result = report("flame", *arguments, check=64)
         assert result.stdout == b"" and result.stderr.count(b"\n") == 1 and word.encode() in result.stderr, result.stderr

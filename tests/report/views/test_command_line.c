@@ -88,7 +88,7 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 		"mean `all`?\n");
 	expect_usage("table trace.bin --by nmae",
 		"pperf-report: --by needs one of name, shape, module, stack, category, stream, "
-		"thread, rank, step, path, line, size, library, class, not `nmae`; did you mean "
+		"thread, rank, step, path, line, size, library, function, python, native, all, class, not `nmae`; did you mean "
 		"`name`?\n");
 	expect_usage("trace.bin -m gppu", "pperf-report: unknown metric `gppu`: the trace has no "
 					  "counters; did you mean `gpu`?\n");

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rules about what samples of threads show: the language, the garbage collector, locks, cores, and
+ * the kernel.
+ */
+#include "report/analysis/sample_tree.h"
+#include "report/diagnose/diagnosis_internal.h"
+#include <string.h>
+
+/* The samples that a rule is about. */
+struct sample_share {
+	uint64_t ns, whole_ns, samples;
+	uint32_t node;             /* the node of the call tree with most of them */
+	uint64_t node_ns;          /* in one cell of that node */
+	struct sample_frame frame; /* the innermost frame of the largest cell */
+};
+
+static uint64_t cell_ns(const struct sample_cell *cell)
+{
+	return cell->sums.cpu_ns + cell->sums.waits_ns + cell->sums.blocked_ns;
+}
+
+static void add_to_share(struct sample_share *share, const struct sample_cell *cell,
+	const struct sample_frame *frame)
+{
+	share->ns += cell_ns(cell);
+	share->samples += cell->sums.samples;
+	if (cell_ns(cell) <= share->node_ns)
+		return;
+	share->node = cell->node;
+	share->node_ns = cell_ns(cell);
+	share->frame = *frame;
+}
+
+static bool has_name(const struct sample_cells *cells, uint32_t function, const char *start)
+{
+	const struct string_view name = string_table_get(
+		cells->process->texts, cells->functions.all[function].name);
+
+	return name.length >= strlen(start) && !memcmp(name.bytes, start, strlen(start));
+}
+
+/* Returns whether a frame of the stack has one of the names, which end with NULL. */
+static bool stack_has(const struct sample_cells *cells, const struct sample_stack *stack,
+	const char *const *names)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		for (const char *const *name = names; *name; name++)
+			if (has_name(cells, stack->frames[i].function, *name))
+				return true;
+	return false;
+}
+
+static bool is_in_operator(const struct profile *profile, uint32_t node)
+{
+	while (node && profile->tree->nodes[node].kind != NODE_OP &&
+		profile->tree->nodes[node].kind != NODE_BACKWARD)
+		node = profile->tree->nodes[node].parent;
+	return node != 0;
+}
+
+/* Returns the thread with most CPU time in its samples, by its index. */
+static uint32_t busiest_thread(const struct profile *profile)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 1; i < profile->sampled_thread_count; i++)
+		if (profile->sampled_threads[i].sums.cpu_ns >
+			profile->sampled_threads[most].sums.cpu_ns)
+			most = i;
+	return most;
+}
+
+/* Sets what all of these rules set: what it cost, and where. */
+static void set_share(struct finding *finding, const struct sample_share *share, const char *whole)
+{
+	finding->node = share->node;
+	finding->count = share->samples;
+	finding->impact_ns = share->ns;
+	finding->whole_ns = share->whole_ns;
+	finding->whole_name = whole;
+	finding->concerned = true;
+	SET_TEXT(finding->view, "table --by line");
+	SET_TEXT(finding->reason, "by %s",
+		share->samples >= 100 ? "enough samples for the share" : "few samples");
+}
+
+static const char *frame_text(struct diagnosis *diagnosis, const struct sample_cells *cells,
+	const struct sample_frame *frame)
+{
+	static char text[512];
+	const struct sample_function *function = &cells->functions.all[frame->function];
+
+	if (!function->library)
+		finding_set_text(text, sizeof text, "%s", diagnose_name(diagnosis, function->name));
+	else if (!frame->line)
+		finding_set_text(text, sizeof text, "%s [%s]",
+			diagnose_name(diagnosis, function->name),
+			diagnose_name(diagnosis, function->library));
+	else
+		finding_set_text(text, sizeof text, "%s [%s:%u]",
+			diagnose_name(diagnosis, function->name),
+			diagnose_name(diagnosis, function->library), frame->line);
+	return text;
+}
+
+void diagnose_python_bound(struct diagnosis *diagnosis, struct finding *finding)
+{
+	struct sample_cells *cells = sample_cells_of(diagnosis->process);
+	const uint32_t thread = busiest_thread(diagnosis->profile);
+	struct sample_share share = {
+		.whole_ns = diagnosis->profile->sampled_threads[thread].sums.cpu_ns
+	};
+	struct sample_stack stack = { .frames = NULL };
+
+	if (!cells->python) {
+		finding_set_unchecked(finding, "the samples have no frames of Python");
+		return;
+	}
+	for (size_t i = 0; i < cells->count; i++) {
+		const struct sample_cell *cell = &cells->cells[i];
+
+		if (cell->thread != thread || !cell->sums.cpu_ns ||
+			is_in_operator(diagnosis->profile, cell->node))
+			continue;
+		sample_stack_set(&stack, cells, cell, SAMPLE_FRAMES_MERGED);
+		if (cells->functions.all[stack.frames[stack.count - 1].function].kind ==
+			SAMPLE_PYTHON)
+			add_to_share(&share, cell, &stack.frames[stack.count - 1]);
+	}
+	sample_stack_free(&stack);
+	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_PYTHON))
+		return;
+	finding_set_found(finding, cells->native ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
+	set_share(finding, &share, "the CPU time of the busiest thread");
+	if (!cells->native)
+		SET_TEXT(finding->reason, "samples without native frames: C functions that Python "
+					  "calls count as well");
+	SET_TEXT(finding->sentence,
+		"The busiest thread spends %s of its CPU time in Python code outside of operators, "
+		"most of it in %s.",
+		diagnose_share(diagnosis, share.ns, share.whole_ns),
+		frame_text(diagnosis, cells, &share.frame));
+	SET_TEXT(finding->evidence, "%s of %s sampled CPU time of thread %u, %llu samples",
+		diagnose_time(diagnosis, share.ns), diagnose_time(diagnosis, share.whole_ns),
+		diagnosis->profile->sampled_threads[thread].tid, (unsigned long long)share.samples);
+	SET_TEXT(finding->next,
+		"Do less in Python there: use whole tensors or arrays in place of loops, move the "
+		"work to other processes, or compile it.");
+}
+
+void diagnose_garbage_collection(struct diagnosis *diagnosis, struct finding *finding)
+{
+	static const char *const names[] = { "gc_collect", "_PyGC_Collect", "_PyGC_Run", NULL };
+	struct sample_cells *cells = sample_cells_of(diagnosis->process);
+	struct sample_share share = { .whole_ns = cells->sums.cpu_ns };
+	struct sample_stack stack = { .frames = NULL };
+
+	if (!cells->native) {
+		finding_set_unchecked(finding, "the samples have no native frames");
+		return;
+	}
+	for (size_t i = 0; i < cells->count; i++) {
+		sample_stack_set(&stack, cells, &cells->cells[i], SAMPLE_FRAMES_ALL);
+		if (cells->cells[i].sums.cpu_ns && stack_has(cells, &stack, names))
+			add_to_share(&share, &cells->cells[i], &stack.frames[0]);
+	}
+	sample_stack_free(&stack);
+	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_GARBAGE))
+		return;
+	finding_set_found(finding, CONFIDENCE_HIGH);
+	set_share(finding, &share, "the sampled CPU time");
+	SET_TEXT(finding->sentence, "Python's garbage collector takes %s of the CPU time.",
+		diagnose_share(diagnosis, share.ns, share.whole_ns));
+	SET_TEXT(finding->evidence, "%s of %s sampled CPU time, %llu samples",
+		diagnose_time(diagnosis, share.ns), diagnose_time(diagnosis, share.whole_ns),
+		(unsigned long long)share.samples);
+	SET_TEXT(finding->next,
+		"Call gc.freeze() once the model is made, and raise gc.set_threshold(), or call "
+		"gc.disable() and gc.collect() between steps.");
+}
+
+/* Returns the thread with most time in which it waited in one of the functions. */
+static uint32_t waiting_thread(
+	struct sample_cells *cells, const char *const *names, struct sample_share *most)
+{
+	struct sample_stack stack = { .frames = NULL };
+	uint32_t thread = 0;
+
+	for (uint32_t i = 0; i < cells->process->profile->sampled_thread_count; i++) {
+		const struct sample_sums *sums = &cells->process->profile->sampled_threads[i].sums;
+		struct sample_share share = { .whole_ns = sums->cpu_ns + sums->waits_ns +
+							  sums->blocked_ns };
+
+		for (size_t at = 0; at < cells->count && sums->blocked_ns; at++) {
+			const struct sample_cell *cell = &cells->cells[at];
+
+			if (cell->thread != i || cell->state != TRACE_SAMPLE_BLOCKED)
+				continue;
+			sample_stack_set(&stack, cells, cell, SAMPLE_FRAMES_ALL);
+			if (stack_has(cells, &stack, names))
+				add_to_share(&share, cell, &stack.frames[0]);
+		}
+		if (share.ns > most->ns) {
+			*most = share;
+			thread = i;
+		}
+	}
+	sample_stack_free(&stack);
+	return thread;
+}
+
+void diagnose_lock_wait(struct diagnosis *diagnosis, struct finding *finding)
+{
+	static const char *const names[] = { "take_gil", "PyEval_RestoreThread",
+		"pthread_mutex_lock", "__lll_lock_wait", "___pthread_mutex_lock",
+		"PyThread_acquire_lock", NULL };
+	struct sample_cells *cells = sample_cells_of(diagnosis->process);
+	struct sample_share share = { .ns = 0 };
+	uint32_t thread;
+
+	if (!cells->sums.blocked_ns) {
+		finding_set_unchecked(
+			finding, "blocked threads are sampled with PPERF_SAMPLE_CLOCK=wall only");
+		return;
+	}
+	thread = waiting_thread(cells, names, &share);
+	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_LOCK))
+		return;
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
+	set_share(finding, &share, "the time of that thread");
+	SET_TEXT(finding->reason, "a thread that waits for work may wait in a lock, too");
+	SET_TEXT(finding->sentence,
+		"Thread %u waits for Python's interpreter lock or a mutex for %s of its time.",
+		diagnosis->profile->sampled_threads[thread].tid,
+		diagnose_share(diagnosis, share.ns, share.whole_ns));
+	SET_TEXT(finding->evidence, "%s of %s", diagnose_time(diagnosis, share.ns),
+		diagnose_time(diagnosis, share.whole_ns));
+	SET_TEXT(finding->next,
+		"See which threads hold the lock (table --by function --callers); "
+		"move their work to other processes, or make what is locked shorter.");
+}
+
+void diagnose_oversubscribed(struct diagnosis *diagnosis, struct finding *finding)
+{
+	const struct sample_sums *all = &diagnosis->profile->sampled;
+	struct sample_cells *cells = sample_cells_of(diagnosis->process);
+	struct sample_share share = { .whole_ns = all->cpu_ns + all->waits_ns };
+
+	if (!all->waits_ns) {
+		if (!all->blocked_ns)
+			finding_set_unchecked(finding, "waiting for cores is sampled with "
+						       "PPERF_SAMPLE_CLOCK=wall only");
+		return;
+	}
+	for (size_t i = 0; i < cells->count; i++)
+		if (cells->cells[i].sums.waits_ns)
+			add_to_share(&share, &cells->cells[i], &(struct sample_frame){ 0 });
+	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_OVERSUBSCRIBED))
+		return;
+	finding_set_found(finding, CONFIDENCE_HIGH);
+	set_share(finding, &share, "the time in which threads could run");
+	SET_TEXT(finding->sentence,
+		"Threads that could run wait for a core in %s of that time: more threads run than "
+		"the process has cores.",
+		diagnose_share(diagnosis, share.ns, share.whole_ns));
+	SET_TEXT(finding->evidence, "%s waiting beside %s of CPU time",
+		diagnose_time(diagnosis, share.ns), diagnose_time(diagnosis, all->cpu_ns));
+	SET_TEXT(finding->next, "Use fewer threads (OMP_NUM_THREADS, torch.set_num_threads, fewer "
+				"data loader workers), or give the process more cores.");
+}
+
+void diagnose_kernel_time(struct diagnosis *diagnosis, struct finding *finding)
+{
+	struct sample_cells *cells = sample_cells_of(diagnosis->process);
+	const struct trace_text source = process_meta(diagnosis->process, "sample.source");
+	struct sample_share share = { .whole_ns = cells->sums.cpu_ns };
+
+	for (size_t i = 0; i < cells->count; i++)
+		if (cells->cells[i].state == TRACE_SAMPLE_KERNEL)
+			add_to_share(&share, &cells->cells[i], &(struct sample_frame){ 0 });
+	if (!share.ns && !(source.length == 4 && !memcmp(source.bytes, "perf", 4))) {
+		finding_set_unchecked(finding, "these samples do not tell the kernel's time from "
+					       "the program's");
+		return;
+	}
+	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_KERNEL))
+		return;
+	finding_set_found(finding, CONFIDENCE_MEDIUM);
+	set_share(finding, &share, "the sampled CPU time");
+	SET_TEXT(finding->reason, "which of its tasks the kernel was busy with is not recorded");
+	SET_TEXT(finding->sentence,
+		"The kernel takes %s of the CPU time: page faults and system calls.",
+		diagnose_share(diagnosis, share.ns, share.whole_ns));
+	SET_TEXT(finding->evidence, "%s of %s sampled CPU time", diagnose_time(diagnosis, share.ns),
+		diagnose_time(diagnosis, share.whole_ns));
+	SET_TEXT(finding->next,
+		"If the program allocates and frees large arrays, keep them: "
+		"MALLOC_TRIM_THRESHOLD_=-1 with MALLOC_MMAP_THRESHOLD_=4294967296, or jemalloc.");
+}
