@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define END_LIMIT_MS 250u
 #define FORK_LIMIT_MS 50u
@@ -68,7 +70,9 @@ void sampling_fork_prepare(void)
 	forking.stopped = false;
 	forking.single = count_threads() <= 1 + (unsigned)sampler_runs();
 	forking.in_signal_handler = forking.single && signal_frame_is_below();
-	forking.deferred = !forking.in_signal_handler && python_call_later(sampler_start);
+	/* In the child of another thread Python would wait for the call for ever when it ends. */
+	forking.deferred = !forking.in_signal_handler && syscall(SYS_gettid) == getpid() &&
+			   python_call_later(sampler_start);
 	if (forking.deferred && forking.single && python_warns_of_threads())
 		stop_for_fork();
 	else

@@ -14,9 +14,10 @@
 void sampling_start(const struct pperf_settings *settings);
 
 /* Called around each fork. CPython 3.12 and later warns of a fork in a process with threads, and so
- * the sampler's thread ends before, if the program has no other thread. A Python process and its
- * child create the thread again between two bytecodes of the main thread. Another child creates it
- * at once, if its parent had no other thread and fork was not called in a signal handler. */
+ * the sampler's thread ends before, if the program has no other thread. If the main thread of a
+ * Python process forks, process and child create the thread again between two of its bytecodes.
+ * Another child creates it at once, if its parent had no other thread and fork was not called in a
+ * signal handler. */
 void sampling_fork_prepare(void);
 void sampling_fork_parent(void);
 void sampling_fork_child(void);
