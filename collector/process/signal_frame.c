@@ -6,15 +6,17 @@
 #include "collector/process/signal_frame.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define SIGNALS 64
-#define MASK_BYTES 8     /* the kernel's signal set */
-#define RESTORERS_MAX 4u /* different ones: of libc, and of runtimes without it */
+#define MASK_BYTES 8              /* the kernel's signal set */
+#define RESTORERS_MAX 4u          /* different ones: of libc, and of runtimes without it */
+#define COPY_BYTES 2048u          /* of the stack that is copied at a time */
+#define SEARCH_BYTES (256u << 10) /* of the stack that is searched */
 
 /* As the kernel has it on x86-64 (sigaction(2), section C library/kernel differences). */
 struct kernel_action {
@@ -44,31 +46,33 @@ static unsigned find_restorers(uintptr_t restorers[RESTORERS_MAX])
 }
 
 #if defined(__x86_64__)
-/* Whether one of the words is on the stack of this thread, above the caller's frame. Returns true
- * if the stack is not known. */
-static __attribute__((no_sanitize_address)) bool stack_has(const uintptr_t *words, unsigned count)
+/* Whether one of the words is on the stack from `at` on. It is read through the kernel, because
+ * where the stack ends is known to libc only, which may allocate memory to find it. Returns true if
+ * the stack cannot be read. */
+static bool stack_has(uintptr_t at, const uintptr_t *words, unsigned count)
 {
-	const uintptr_t *at = __builtin_frame_address(0), *end;
-	pthread_attr_t attributes;
-	void *stack = NULL;
-	size_t bytes = 0;
+	uintptr_t copy[COPY_BYTES / sizeof(uintptr_t)];
+	ssize_t got = 0;
 
-	if (pthread_getattr_np(pthread_self(), &attributes))
-		return true;
-	pthread_attr_getstack(&attributes, &stack, &bytes);
-	pthread_attr_destroy(&attributes);
-	end = (const uintptr_t *)(const void *)((const char *)stack + bytes);
-	if ((const void *)at < stack || at >= end)
-		return true;
-	for (; at < end; at++)
-		for (unsigned i = 0; i < count; i++)
-			if (*at == words[i])
-				return true;
+	for (size_t read = 0; read < SEARCH_BYTES; read += COPY_BYTES) {
+		struct iovec local = { copy, COPY_BYTES },
+			     remote = { (void *)(at + read), COPY_BYTES };
+
+		got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+		if (got <= 0)
+			return read == 0;
+		for (size_t i = 0; i < (size_t)got / sizeof *copy; i++)
+			for (unsigned k = 0; k < count; k++)
+				if (copy[i] == words[k])
+					return true;
+	}
 	return false;
 }
 #endif
 
-bool signal_frame_is_below(void)
+/* Not inlined: the stack is searched from the caller's frame on. What it has found itself is in its
+ * own frame. */
+__attribute__((noinline)) bool signal_frame_is_below(void)
 {
 	uintptr_t restorers[RESTORERS_MAX];
 	const int saved = errno;
@@ -78,7 +82,7 @@ bool signal_frame_is_below(void)
 
 	if (below && !sigaltstack(NULL, &handlers) && !(handlers.ss_flags & SS_ONSTACK)) {
 #if defined(__x86_64__)
-		below = stack_has(restorers, count);
+		below = stack_has((uintptr_t)__builtin_frame_address(0), restorers, count);
 #endif
 	}
 	errno = saved;

@@ -9,7 +9,7 @@
 
 /* Returns true if the calling thread may be inside a signal handler: the return address that the
  * kernel puts on the stack of a handler is on it. Returns false if no signal has a handler. It
- * takes some tens of microseconds. errno is preserved. */
+ * takes some tens of microseconds and allocates no memory. errno is preserved. */
 bool signal_frame_is_below(void);
 
 #endif

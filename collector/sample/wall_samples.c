@@ -65,7 +65,8 @@ static void begin_thread(struct sampled_thread *thread, uint64_t now_ns)
 	thread->wall.clock = wait_clock_open(thread->tid);
 	if (!wait_clock_read(thread->wall.clock, &thread->waited_ns))
 		thread->waited_ns = 0;
-	thread->wall.began_ns = now_ns;
+	/* CPU time that no sample has yet is of the time before. */
+	thread->wall.began_ns = now_ns - (thread->cpu_ns - thread->sampled_ns);
 	thread->wall.began_cpu_ns = thread->sampled_ns;
 	thread->wall.began_waited_ns = thread->wall.waited_ns = thread->waited_ns;
 	thread->wall.seen_cpu_ns = thread->cpu_ns;
