@@ -103,7 +103,7 @@ def the_source_and_the_stack_can_be_chosen(folder):
     assert "PPERF_SAMPLE_STACK" in samples.meta["source.cpu_samples"] and not samples.native
     (folder / "small").mkdir()
     samples = run_sampled(folder / "small", 1, 1, env={"PPERF_SAMPLE_STACK": "64"})
-    assert samples.complete() >= 0.95, samples.complete()
+    assert samples.complete() >= 0.7, samples.complete() # what is read from memory may have moved
 
 
 @case
