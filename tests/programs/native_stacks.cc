@@ -19,7 +19,7 @@
 #include <cerrno>
 #include <unistd.h>
 
-static volatile unsigned long sink;
+static thread_local volatile unsigned long sink;
 static double seconds;
 
 static double cpu_time()
@@ -30,16 +30,36 @@ static double cpu_time()
 	return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+// Takes as long as so many multiplications that wait for one another: memory is not used, because loops of loads and stores take times that
+// depend on where they are.
+static inline __attribute__((always_inline)) void multiply(unsigned long count)
+{
+	unsigned long number = sink;
+
+	for (unsigned long i = 0; i < count; i++) {
+		number = number * 6364136223846793005UL + 1;
+		__asm__ volatile("" : "+r"(number));
+	}
+	sink = number;
+}
+
+// Returns 50000 to 149999. With a constant number the rounds could take a multiple of the period of sampling.
+static unsigned long iterations()
+{
+	static thread_local unsigned long state = 1;
+
+	state = state * 6364136223846793005UL + 1442695040888963407UL;
+	return 50000 + (state >> 33) % 100000;
+}
+
 extern "C" __attribute__((noinline)) void spend_three()
 {
-	for (unsigned long i = 0; i < 300000; i++)
-		sink = sink + i;
+	multiply(3 * iterations());
 }
 
 extern "C" __attribute__((noinline)) void spend_one()
 {
-	for (unsigned long i = 0; i < 100000; i++)
-		sink = sink + i;
+	multiply(iterations());
 }
 
 static int compare(const void *a, const void *b)

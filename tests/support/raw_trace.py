@@ -13,7 +13,7 @@ KINDS = """NONE CLOCK OPEN PUSH POP_AT START END MARK OBJECT NVTX_SYNC METRIC LO
 KERNEL GPU_COPY GPU_SET GPU_SYNC GPU_MEMORY API OVERHEAD META NAME NODE COUNTER MODULE STACK DEVICE CONTEXT GRAPH_NODE GRAPH_EXEC
 AGAIN TENSOR TENSOR_OOM PYTHON_STACK SOURCE TENSOR_NEXT WINDOW AWAY DEVICE_RATES MIXED_STACK DEVICE_MEMORY MAPPING CPU_SAMPLE
 COMMUNICATOR COLLECTIVE FRAME PYTHON_FRAME SAMPLE SAMPLED_THREAD SAMPLE_PYTHON""".split()
-HEADER_BYTES_AT, HEADER_LOST_AT = 16, 160
+HEADER_BYTES_AT, HEADER_CLOCKS_AT, HEADER_LOST_AT = 16, 96, 160
 SLOT, CHUNK, DICT = 1, 2, 3
 CALL = "stamp:Q duration:Q correlation:Q result:I api:I stack:I device:I "
 GPU = "start_ns:Q end_ns:Q correlation:Q graph_node:Q device:I context:I gpu_stream:I graph:I "
@@ -147,6 +147,13 @@ def described(data):
     return found
 
 
+def ticks_per_ns(data):
+    """By the clocks of the header at the start and at the end; 0 if the program did not end
+    through exit()."""
+    start, last = struct.unpack_from("<3Q", data, HEADER_CLOCKS_AT), struct.unpack_from("<3Q", data, HEADER_CLOCKS_AT + 24)
+    return (last[0] - start[0]) / (last[1] - start[1]) if last[1] > start[1] else 0
+
+
 def whole(path):
     """The records of every thread in order, with the names, metadata, modules and stacks of the
     trace."""
@@ -168,4 +175,5 @@ def whole(path):
             result.append(record)
     result.sort(key=lambda r: (r.thread, r.sequence))
     return SimpleNamespace(records=result, calls=[r for r in result if r.kind in CALLS], names=names, meta=meta, modules=modules,
-                           stacks=stacks, dictionary=described(data), lost=struct.unpack_from("<16Q", data, HEADER_LOST_AT))
+                           stacks=stacks, dictionary=described(data), lost=struct.unpack_from("<16Q", data, HEADER_LOST_AT),
+                           ticks_per_ns=ticks_per_ns(data))

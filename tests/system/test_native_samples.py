@@ -118,6 +118,9 @@ def where_little_memory_may_be_locked_some_threads_are_sampled_by_their_clock(fo
     if os.getuid():
         raise Skip("needs root, to become a user without privileges")
     os.chmod(folder, 0o777)
+    for parent in [folder.parent, folder.parent.parent]:
+        if parent.name.startswith("pperf-test-"):
+            os.chmod(parent, 0o711)  # made by the runner, for this test alone
 
     def become_nobody():
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
