@@ -99,7 +99,7 @@ static bool add_rank(struct text_builder *list, uint64_t rank)
 	return true;
 }
 
-/* Returns the list in the form that kernels have it: `[0, 1]`. An empty one stands for all `size`
+/* Returns the list in the form that kernels have it: `[0, 1]`. An empty one means all `size`
  * ranks of the job, if `all`. Returns 0 for a list without ranks or with something else. */
 static uint32_t ranks_text(
 	struct kineto_reader *reader, const struct json_text *ranks, uint64_t size, bool all)
