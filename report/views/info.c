@@ -187,6 +187,7 @@ static void info_put_process(const struct info_page *page)
 	put_meta_field(page, "markers", "import.markers");
 	put_meta_field(page, "CPU memory", "import.cpu_memory");
 	put_meta_field(page, "GPU numbers", "import.devices");
+	put_meta_field(page, "NCCL groups", "import.process_groups");
 	put_meta_field(page, "command", "command");
 	put_meta_field(page, "program", "exe");
 	put_meta_field(page, "directory", "directory");

@@ -893,6 +893,46 @@ def what_thousands_have_in_common_takes_no_longer(folder):
 
 
 @case
+def process_groups_are_named_wherever_the_file_names_them(folder):
+    """On the kernels, on the operators that launched them, or only in pg_config, which also has
+    the ranks that the kernels abbreviate."""
+    def trace(name, kernels, operators=(), groups=(), world=40):
+        events = [op("a", 0, 1)]
+        for at, (stream, external, args) in enumerate(kernels, 1):
+            events += [launch(at * 100, 2, at), kernel(at * 100 + 5, 10, at, name="ncclDevKernel_AllReduce_Sum_f32_RING_LL", stream=stream, **({"External id": external} if external else {}), **args)]
+        events += [X("cpu_op", "record_param_comms", at * 100 - 1, 20, **{"External id": external, **args}) for at, (external, args) in enumerate(operators, 1)]
+        path = write(folder, events, name, distributedInfo={"rank": 0, "world_size": world, "pg_config": list(groups)})
+        facts = report("info", path, "-f", "json").stdout.decode()
+        return dict(re.findall(r'"stream\.0\.(\d+)\.group": *"([^"]*)"', facts)), " ".join(report("info", path).stdout.decode().split())
+    def group(name, **args):
+        return {"Process Group Name": name, **({"Process Group Ranks": args["ranks"]} if args else {})}
+    everyone = "[" + ", ".join(map(str, range(40))) + "]"
+    cut = "[" + ", ".join(map(str, range(30))) + ", ...]"
+    nccl = {"backend_config": "cuda:nccl"}
+    default = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": 40, "ranks": [], **nccl} # []: all ranks of the job
+    pair = {"pg_name": "1", "pg_size": 2, "ranks": [0, 8], **nccl}
+    # Ranks that are cut off, or missing, are those of pg_config.
+    found, text = trace("kernels.json", [(20, 0, group("0", ranks=cut)), (21, 0, group("1"))], groups=[default, pair])
+    assert found == {"20": "0 " + everyone, "21": "1 [0, 8]"}, found
+    assert "2 of 2 streams with kernels of NCCL have one" in text and "not list" not in text, text
+    found, text = trace("cut.json", [(20, 0, group("0", ranks=cut)), (21, 0, group("1"))])
+    assert found == {"20": "0 " + cut, "21": "1 "} and "of 1 the file does not list the ranks" in text, (found, text)
+    # Kernels without the name, whose operator has it. Stream 22 has two groups, stream 23 no operator.
+    found, text = trace("operators.json", [(20, 5, {}), (22, 5, {}), (22, 6, {}), (23, 0, {})], operators=[(5, group("0", ranks=cut)), (6, group("1", ranks="[0, 8]"))], groups=[default])
+    assert found == {"20": "0 " + everyone}, found
+    assert "1 of 3 streams with kernels of NCCL have one; 1 have several, and are not named; of 1 the file names none" in text, text
+    # Only pg_config: one group of several ranks and one stream, or no name at all.
+    alone = {"pg_name": "2", "pg_size": 1, "ranks": [0], **nccl}
+    gloo = {"pg_name": "3", "pg_size": 40, "ranks": [], "backend_config": "cpu:gloo,cuda:gloo"}
+    found, text = trace("only.json", [(20, 0, {})], groups=[gloo, alone, pair])
+    assert found == {"20": "1 [0, 8]"} and "1 of 1 streams" in text, (found, text)
+    for name, streams, groups in (("two.json", (20,), (default, pair)), ("streams.json", (20, 21), (pair,))):
+        found, text = trace(name, [(stream, 0, {}) for stream in streams], groups=groups)
+        assert not found and "0 of %d streams" % len(streams) in text, (found, text)
+    assert "streams with kernels of NCCL" not in " ".join(report("info", write(folder, [op("a", 0, 1)], "none.json")).stdout.decode().split())
+
+
+@case
 def ranges_that_all_outlast_each_other_are_left_out_at_a_depth_no_program_has(folder):
     path = write(folder, [op("op", i, 10000) for i in range(5000)])
     process = view("info", path)

@@ -193,7 +193,6 @@ struct imported_device {
  * PID. */
 struct imported_metadata {
 	uint32_t key, value; /* texts */
-	uint64_t min_value;  /* used by Kineto's reader only */
 };
 
 #define IMPORTED_OTHERS "of other categories" /* used if there are too many categories */

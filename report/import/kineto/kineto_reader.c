@@ -56,15 +56,21 @@ void kineto_add_metadata(
 static void read_distributed(struct kineto_reader *reader, const struct json_text *object)
 {
 	struct json_scanner scan = { .at = object->bytes, .end = object->bytes + object->length };
-	struct json_text key, value;
+	struct json_text key, value, groups = { .form = JSON_NONE };
+	uint64_t world = 0;
 
 	for (bool more = json_open(&scan, '{'); more; more = json_next(&scan, '}')) {
 		if (!json_key(&scan, &key) || !json_value(&scan, &value))
 			return;
+		if (json_is(&key, "pg_config"))
+			groups = value;
+		else if (json_is(&key, "world_size"))
+			json_unsigned(&value, &world);
 		for (size_t i = 0; i < sizeof distributed / sizeof *distributed; i++)
 			if (json_is(&key, distributed[i].key))
 				kineto_add_metadata(reader, distributed[i].metadata, &value);
 	}
+	kineto_read_groups(reader, &groups, world);
 }
 
 /* Kineto's keys of device properties. Some were renamed, so a property may have two. */

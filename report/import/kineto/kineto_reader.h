@@ -5,6 +5,7 @@
  *	parse_event.c		one event
  *	parse_ranges.c		rows of events with begin and end on a thread
  *	parse_other.c		rows of other events
+ *	process_groups.c	process groups of the streams of NCCL
  *	thread_ids.c		threads
  */
 #ifndef PPERF_REPORT_IMPORT_KINETO_KINETO_READER_H
@@ -67,10 +68,30 @@ struct kineto_reader {
 	size_t innermost_room;
 	uint8_t *needs_values; /* by name of an operator: cache of needs_input_values */
 	size_t needs_values_room;
-	int64_t latest_time;       /* latest time of any event */
-	uint32_t *metadata_of_key; /* by text of a key: its row + 1; 0: none */
-	size_t metadata_of_key_room;
-	size_t names; /* number of process names stored */
+	int64_t latest_time; /* latest time of any event */
+	size_t names;        /* number of process names stored */
+	/* Streams with a process group, or with kernels of NCCL. Texts; 0: not known. */
+	struct kineto_stream {
+		uint32_t device, stream, name, ranks;
+		int64_t sequence; /* lowest of a collective; INT64_MAX: not known */
+		bool is_nccl;     /* known after the last event */
+		bool several;     /* has collectives of several groups */
+	} * streams;
+	size_t stream_count, stream_room;
+	struct hash_index stream_index; /* of `streams` */
+	struct kineto_group {
+		uint32_t name, ranks;
+		uint64_t size; /* ranks; 0: not known */
+		bool is_nccl;
+	} * groups; /* of pg_config */
+	size_t group_count, group_room;
+	/* Operators that name a process group. Not needed if kernels do, too. */
+	struct kineto_launcher {
+		uint64_t external;
+		uint32_t name, ranks;
+	} * launchers;
+	size_t launcher_count, launcher_room;
+	bool kernels_have_groups;
 };
 
 uint32_t kineto_intern(struct kineto_reader *reader, const struct json_text *text);
@@ -108,5 +129,16 @@ bool kineto_end_event(struct kineto_reader *reader, int64_t time);
 void kineto_close_open_ranges(struct kineto_reader *reader);
 /* Frees the members that these functions allocated. */
 void kineto_free_ranges(struct kineto_reader *reader);
+
+/* Adds the process group that the current event, a kernel, has in its arguments. */
+void kineto_add_kernel_group(struct kineto_reader *reader, uint32_t device, uint32_t stream);
+/* Keeps the process group that the current event, an operator, has in its arguments. */
+void kineto_add_operator_group(struct kineto_reader *reader);
+/* Reads pg_config, the list of the process groups. `world`: ranks of the job; 0: not known. */
+void kineto_read_groups(
+	struct kineto_reader *reader, const struct json_text *array, uint64_t world);
+/* Adds the group of each stream as metadata, once, and frees what that needed. A stream that has
+ * several groups is not named. */
+void kineto_finish_groups(struct kineto_reader *reader);
 
 #endif

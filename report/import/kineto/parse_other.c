@@ -45,71 +45,6 @@ static uint32_t device_or_stream(
 	return event_rows_number(reader->imported, kineto_intern(reader, otherwise));
 }
 
-/* Returns the metadata row that this function added for `key`, a text id. Adds one if there is
- * none, and sets `is_new`. The pointer is valid until a row is added. */
-static struct imported_metadata *metadata_of(
-	struct kineto_reader *reader, uint32_t key, bool *is_new)
-{
-	struct event_rows *imported = reader->imported;
-
-	ARRAY_GROW(reader->metadata_of_key, reader->metadata_of_key_room, (size_t)key + 1);
-	*is_new = !reader->metadata_of_key[key];
-	if (*is_new) {
-		*EVENT_ROWS_ADD(
-			imported, metadata, metadata) = (struct imported_metadata){ .key = key };
-		reader->metadata_of_key[key] = (uint32_t)imported->metadata_count;
-	}
-	return &imported->metadata[reader->metadata_of_key[key] - 1];
-}
-
-/* Adds the process group of an NCCL stream as metadata, once. If a CUDA stream has several
- * groups, its value is removed. */
-static void add_process_group(struct kineto_reader *reader, uint32_t device, uint32_t stream)
-{
-	const struct json_text *name = &reader->event.args.values[KINETO_GROUP],
-			       *ranks = &reader->event.args.values[KINETO_GROUP_RANKS];
-	struct event_rows *imported = reader->imported;
-	struct imported_metadata *metadata;
-	char text[512];
-	uint32_t key, value;
-	bool is_new;
-
-	if (!name->form || name->form == JSON_NULL ||
-		name->length + ranks->length > sizeof text - 8)
-		return;
-	key = string_table_intern(imported->texts, text,
-		(size_t)snprintf(text, sizeof text, "stream.%u.%u.group", device, stream));
-	value = string_table_intern(imported->texts, text,
-		(size_t)snprintf(text, sizeof text, "%.*s %.*s", (int)name->length, name->bytes,
-			(int)ranks->length, ranks->form ? ranks->bytes : ""));
-	metadata = metadata_of(reader, key, &is_new);
-	metadata->value = is_new || metadata->value == value ? value : 0;
-}
-
-/* Adds the lowest sequence number of a collective on the CUDA stream as metadata. */
-static void add_first_sequence(struct kineto_reader *reader, uint32_t device, uint32_t stream)
-{
-	const struct json_text *given = &reader->event.args.values[KINETO_GROUP_SEQUENCE];
-	struct event_rows *imported = reader->imported;
-	struct imported_metadata *metadata;
-	char text[64];
-	int64_t number;
-	bool is_new;
-
-	if (!json_signed(given, &number) || number < 0)
-		return;
-	metadata = metadata_of(reader,
-		string_table_intern(imported->texts, text,
-			(size_t)snprintf(
-				text, sizeof text, "stream.%u.%u.sequence", device, stream)),
-		&is_new);
-	if (!is_new && metadata->min_value <= (uint64_t)number)
-		return;
-	metadata->min_value = (uint64_t)number;
-	metadata->value = string_table_intern(imported->texts, text,
-		(size_t)snprintf(text, sizeof text, "%lld", (long long)number));
-}
-
 static void add_gpu_event(struct kineto_reader *reader, const struct kineto_times *span)
 {
 	const struct kineto_event *event = &reader->event;
@@ -133,10 +68,8 @@ static void add_gpu_event(struct kineto_reader *reader, const struct kineto_time
 
 	kineto_arg_triple(args, KINETO_GRID, gpu.grid);
 	kineto_arg_triple(args, KINETO_BLOCK, gpu.block);
-	if (args->values[KINETO_GROUP].form) {
-		add_process_group(reader, gpu.device, gpu.stream);
-		add_first_sequence(reader, gpu.device, gpu.stream);
-	}
+	if (args->values[KINETO_GROUP].form)
+		kineto_add_kernel_group(reader, gpu.device, gpu.stream);
 	*EVENT_ROWS_ADD(reader->imported, gpu, gpus) = gpu;
 }
 
@@ -352,6 +285,6 @@ void kineto_finish_events(struct kineto_reader *reader)
 {
 	kineto_close_open_ranges(reader);
 	kineto_free_ranges(reader);
-	free(reader->metadata_of_key);
+	kineto_finish_groups(reader);
 	hash_index_free(&reader->threads);
 }

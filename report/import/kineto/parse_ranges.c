@@ -241,6 +241,8 @@ static void add_plain_range(struct kineto_reader *reader, const struct kineto_ti
 			json_text_begins(&name, "nccl:"))
 			range->shapes = op_inputs_text(reader, range->name);
 		range->stack = kineto_call_stack(reader);
+		if (event->args.values[KINETO_GROUP].form)
+			kineto_add_operator_group(reader);
 	}
 	if (span->duration == IMPORTED_NOT_ENDED)
 		kineto_begin_event(reader, (uint32_t)imported->range_count - 1);
