@@ -52,6 +52,7 @@ struct integrity integrity_of(const struct profile *profile)
 		.unread_buffers = max_u64(
 			counts->unread_buffers, file->lost[TRACE_LOST_CUPTI_UNREAD]),
 		.lost_events = file->lost_events,
+		.lost_samples = file->lost[TRACE_LOST_SAMPLES],
 		.unmatched_ends = file->unmatched_ends + counts->unknown_ends,
 		.unended = file->unended,
 		.left_open = file->left_open + counts->async_left_open,

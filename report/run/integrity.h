@@ -37,6 +37,7 @@
 	X(dropped, 1, "GPU records dropped by CUPTI")                                             \
 	X(unread_buffers, 1, "CUPTI buffers with an unreadable tail")                             \
 	X(lost_events, 1, "events that could not be recorded")                                    \
+	X(lost_samples, 0, "CPU samples that were lost")                                          \
 	X(unmatched_ends, 0, "range ends without an open range")                                  \
 	X(unended, 1, "ranges with a lost end (excluded from all figures)")                       \
 	X(left_open, 0, "ranges still open at the end (counted up to there)")                     \

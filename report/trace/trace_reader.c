@@ -346,7 +346,8 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 
 	all->lost_events = 0;
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
-		all->lost_events += all->lost[i];
+		if (i != TRACE_LOST_SAMPLES)
+			all->lost_events += all->lost[i];
 	if (streams > all->lost_events)
 		all->lost_events = streams;
 	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks ||

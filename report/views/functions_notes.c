@@ -5,6 +5,8 @@
 #include "report/text/json_writer.h"
 #include <string.h>
 
+#define SAME_NS 100000u /* a smaller difference of CPU times is not worth a sentence */
+
 struct sampled_clocks sampled_clocks_of(const struct process *process)
 {
 	const struct profile *profile = process->profile;
@@ -52,22 +54,21 @@ void functions_add_unsampled(struct paragraph *line, const struct process *proce
 	const struct sampled_clocks clocks = sampled_clocks_of(process);
 	const struct profile_options *options = &process->profile->options;
 	const bool less = clocks.sampled_ns <= clocks.clock_ns;
+	const uint64_t difference = less ? clocks.clock_ns - clocks.sampled_ns
+					 : clocks.sampled_ns - clocks.clock_ns;
 
 	if (!clocks.clock_ns || options->steps || options->windows)
 		return;
-	if (clocks.sampled_ns == clocks.clock_ns) {
+	if (difference < SAME_NS) {
 		paragraph_add(line, ", all that these threads' clocks counted");
 		return;
 	}
 	paragraph_add(line, "; the clocks of these threads counted ");
 	paragraph_value(line, UNIT_TIME, clocks.clock_ns);
 	paragraph_add(line, ": ");
-	paragraph_value(line, UNIT_TIME,
-		less ? clocks.clock_ns - clocks.sampled_ns : clocks.sampled_ns - clocks.clock_ns);
+	paragraph_value(line, UNIT_TIME, difference);
 	paragraph_add(line, less ? " (" : " more was sampled (");
-	paragraph_percent(line,
-		less ? clocks.clock_ns - clocks.sampled_ns : clocks.sampled_ns - clocks.clock_ns,
-		clocks.clock_ns);
+	paragraph_percent(line, difference, clocks.clock_ns);
 	paragraph_add(line, less ? ") not sampled" : ")");
 }
 

@@ -408,7 +408,7 @@ static enum item_line line_of_item(const struct integrity_item *item)
 {
 	static const char *const notes[] = { "captured", "empty_calls", "before_gpu", "after_gpu",
 		"range_profiled", "left_open", "unmatched_ends", "clock_violations",
-		"unknown_frees" };
+		"unknown_frees", "lost_samples" };
 
 	if (item->missing)
 		return LINE_LOSSES;

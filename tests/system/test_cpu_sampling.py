@@ -121,6 +121,9 @@ def no_call_is_interrupted_and_no_signal_is_used(folder):
 def many_short_threads_lose_nothing_silently(folder):
     used = int(sampled(folder, "sampled", "threads", 20000).stdout)
     samples = Samples(folder / "trace.bin")
+    # What is lost of the samples is no loss of anything else.
+    integrity = info(folder / "trace.bin")["integrity"]
+    assert integrity["complete"] and integrity["lost_events"] == 0 and samples.lost > 0, (integrity, samples.lost)
     # One lost sample stands for a period of CPU time.
     counted = samples.weight() + samples.lost * 1e9 / 99
     # CPU time before the first look, and the sampler's own, is the process's too.

@@ -88,7 +88,8 @@ START_TEST(wrong_usage_is_one_sentence_and_64)
 		"mean `all`?\n");
 	expect_usage("table trace.bin --by nmae",
 		"pperf-report: --by needs one of name, shape, module, stack, category, stream, "
-		"thread, rank, step, path, line, size, library, function, python, native, all, class, not `nmae`; did you mean "
+		"thread, rank, step, path, line, size, library, function, python, native, all, "
+		"class, not `nmae`; did you mean "
 		"`name`?\n");
 	expect_usage("trace.bin -m gppu", "pperf-report: unknown metric `gppu`: the trace has no "
 					  "counters; did you mean `gpu`?\n");
@@ -210,13 +211,13 @@ START_TEST(every_view_has_the_whole_envelope)
 		"\"processes\": [{", "\"launches\": 2", "\"kernels\": 2", "\"copies_called\": 1",
 		"\"copies\": 1", "\"sets_called\": 0", "\"sets\": 0", "\"graph_launches\": 0",
 		"\"missing_records\": 0", "\"attributed\": 2", "\"unattributed\": 1",
-		"\"untimed\": 0", "\"dropped\": 0", "\"lost_events\": 0", "\"unmatched_ends\": 0",
-		"\"left_open\": 0", "\"clock_violations\": 0", "\"truncated_streams\": 0",
-		"\"complete\": true", "\"conserved\": true", "\"wall_ns\": ", "\"gpu_sum_ns\": 250",
-		"\"gpu_busy_ns\": 250", "\"gpu_idle_ns\": 60", "\"attributed_ns\": 240",
-		"\"unattributed_ns\": 10", "\"reserved_peak_bytes\": 2000",
-		"\"allocated_peak_bytes\": null", "\"self_cost_ns\": 0", "\"warnings\": []",
-		"\"rows\": [" };
+		"\"untimed\": 0", "\"dropped\": 0", "\"lost_events\": 0", "\"lost_samples\": 0",
+		"\"unmatched_ends\": 0", "\"left_open\": 0", "\"clock_violations\": 0",
+		"\"truncated_streams\": 0", "\"complete\": true", "\"conserved\": true",
+		"\"wall_ns\": ", "\"gpu_sum_ns\": 250", "\"gpu_busy_ns\": 250",
+		"\"gpu_idle_ns\": 60", "\"attributed_ns\": 240", "\"unattributed_ns\": 10",
+		"\"reserved_peak_bytes\": 2000", "\"allocated_peak_bytes\": null",
+		"\"self_cost_ns\": 0", "\"warnings\": []", "\"rows\": [" };
 	char arguments[64];
 	struct report_run run;
 
