@@ -21,8 +21,8 @@ static bool is_inner_part(const struct sample_cells *cells, uint32_t function)
 	return false;
 }
 
-/* Returns whether the frame runs a text that a library executes, such as a named tuple's class. What
- * the user gave with -c has the same file name, but nothing calls it. */
+/* Returns whether the frame runs a text that a library executes, such as a named tuple's class.
+ * What the user gave with -c has the same file name, but nothing calls it. */
 static bool is_run_by_library(struct sample_cells *cells, const struct known_frame *frame)
 {
 	const struct string_view file = string_table_get(
@@ -36,8 +36,8 @@ static bool is_run_by_library(struct sample_cells *cells, const struct known_fra
 	return caller && !cells->functions.all[caller->frame.function].is_own;
 }
 
-/* Returns the innermost frame of the program's own files, but one of an inner part only if there is
- * no other. `function` 0: there is none. */
+/* Returns the innermost frame of the program's own files, but one of an inner part only if there
+ * is no other. `function` 0: there is none. */
 static struct sample_frame own_frame(struct sample_cells *cells, const struct sample_cell *cell)
 {
 	struct sample_frame inner = { .function = 0 };
