@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/sample_functions.h"
 #include "report/base/alloc.h"
+#include "report/run/call_stack.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,20 +93,28 @@ static void classify(
 		sizeof dispatcher_functions / sizeof *dispatcher_functions);
 }
 
+static uint64_t hash_of(uint32_t name, uint32_t library, enum sample_function_kind kind)
+{
+	return hash_u64(hash_u64((uint64_t)name << 32 | library) ^ kind);
+}
+
+static bool is_function(const struct sample_function *one, uint32_t name, uint32_t library,
+	enum sample_function_kind kind)
+{
+	return one->name == name && one->library == library && one->kind == kind;
+}
+
 static uint32_t find_or_add(struct sample_functions *functions, uint32_t name, uint32_t library,
 	enum sample_function_kind kind)
 {
-	const uint64_t hash = hash_u64(hash_u64((uint64_t)name << 32 | library) ^ kind);
+	const uint64_t hash = hash_of(name, library, kind);
 	struct hash_slot *slot;
 
 	hash_index_reserve(&functions->index);
 	for (slot = hash_index_first(&functions->index, hash); slot->number;
-		slot = hash_index_next(&functions->index, slot)) {
-		const struct sample_function *one = &functions->all[slot->number];
-
-		if (one->name == name && one->library == library && one->kind == kind)
+		slot = hash_index_next(&functions->index, slot))
+		if (is_function(&functions->all[slot->number], name, library, kind))
 			return slot->number;
-	}
 	*ARRAY_ADD(functions->all, functions->room, functions->count) = (struct sample_function){
 		.name = name, .library = library, .kind = (uint8_t)kind
 	};
@@ -114,6 +123,20 @@ static uint32_t find_or_add(struct sample_functions *functions, uint32_t name, u
 		string_table_get(functions->process->texts, library));
 	hash_index_add(&functions->index, slot, hash, (uint32_t)functions->count - 1);
 	return (uint32_t)functions->count - 1;
+}
+
+const struct sample_function *sample_function_find(const struct sample_functions *functions,
+	uint32_t name, uint32_t library, enum sample_function_kind kind)
+{
+	struct hash_slot *slot;
+
+	if (!functions->index.room)
+		return NULL;
+	for (slot = hash_index_first(&functions->index, hash_of(name, library, kind)); slot->number;
+		slot = hash_index_next(&functions->index, slot))
+		if (is_function(&functions->all[slot->number], name, library, kind))
+			return &functions->all[slot->number];
+	return NULL;
 }
 
 static uint32_t text_of_name(struct sample_functions *functions, struct trace_text name)
@@ -195,6 +218,17 @@ static struct string_view short_file(struct trace_text file)
 	return (struct string_view){ start, (uint32_t)(end - start) };
 }
 
+/* Returns whether code of this file is pperf's own, which it labels in place of a file. */
+static bool is_pperf_file(struct trace_text file)
+{
+	return starts_with((struct string_view){ file.bytes, file.length }, "<pperf");
+}
+
+bool sample_function_is_pperf(const struct sample_functions *functions, uint32_t function)
+{
+	return function && function == functions->pperf;
+}
+
 static uint32_t python_function(
 	struct sample_functions *functions, const struct trace_python_frame *at)
 {
@@ -202,11 +236,16 @@ static uint32_t python_function(
 				file = reader_name(functions->process->reader, at->file);
 	const struct string_view shown = short_file(file);
 	const char *known = name.length ? name.bytes : NOT_RESOLVED;
+	uint32_t number;
 
-	return find_or_add(functions,
+	if (is_pperf_file(file))
+		return functions->pperf = sample_function_state(functions, "(pperf)");
+	number = find_or_add(functions,
 		intern_text(functions, known, name.length ? name.length : strlen(known)),
 		shown.length ? intern_text(functions, shown.bytes, shown.length) : 0,
 		SAMPLE_PYTHON);
+	functions->all[number].is_own |= !call_stack_is_library_file(file);
+	return number;
 }
 
 static struct known_frame new_frame(struct sample_functions *functions, uint32_t id)

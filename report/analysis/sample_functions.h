@@ -21,6 +21,7 @@ struct sample_function {
 	 * complete stacks show it. */
 	bool is_interpreter;
 	bool is_eval; /* the function that runs Python code */
+	bool is_own;  /* Python: in a file of the program itself */
 };
 
 /* A frame of a stack. */
@@ -45,6 +46,7 @@ struct sample_functions {
 	size_t frame_count, frame_room;
 	struct hash_index frame_index; /* by id */
 	struct recent_address *recent; /* private */
+	uint32_t pperf;                /* the function (pperf); 0: there is none */
 };
 
 void sample_functions_begin(struct sample_functions *functions, struct process *process);
@@ -60,6 +62,12 @@ uint32_t sample_function_state(struct sample_functions *functions, const char *n
 /* Returns the frame with the trace's id `id`. NULL: the trace does not have it. Valid until the
  * next call. */
 const struct known_frame *sample_frame_of(struct sample_functions *functions, uint32_t id);
+
+/* Returns the function of that name, library and kind, or NULL. */
+const struct sample_function *sample_function_find(const struct sample_functions *functions,
+	uint32_t name, uint32_t library, enum sample_function_kind kind);
+/* Returns whether the function is pperf's own Python code, which runs at the first import. */
+bool sample_function_is_pperf(const struct sample_functions *functions, uint32_t function);
 
 /* Returns the package or library of a function as a text: `libtorch_cpu.so`, `torch` for a file of
  * a Python package, or a file's name. 0: none. */

@@ -129,6 +129,14 @@ static void add_state(
 								&cells->functions, name) });
 }
 
+/* Shows pperf's own Python code, with what it called, as one frame. */
+static void cut_at_pperf(struct sample_stack *stack, const struct sample_cells *cells)
+{
+	for (size_t i = 0; i < stack->count; i++)
+		if (sample_function_is_pperf(&cells->functions, stack->frames[i].function))
+			stack->count = i + 1;
+}
+
 /* Keeps the outermost frames and the innermost one. */
 static void limit_depth(struct sample_stack *stack, struct sample_cells *cells)
 {
@@ -166,6 +174,7 @@ void sample_stack_set(struct sample_stack *stack, struct sample_cells *cells,
 	if (!stack->count && which == SAMPLE_FRAMES_MERGED)
 		add_native(stack, cells, true);
 	add_state(stack, cells, cell);
+	cut_at_pperf(stack, cells);
 	limit_depth(stack, cells);
 }
 

@@ -133,16 +133,31 @@ static uint32_t frame_child(struct tree *tree, uint32_t parent, struct sample_wa
 		sample_node_kind(walk->cells, frame));
 }
 
+/* Returns the node for samples in no range: the root, if the trace has no ranges. */
+static uint32_t add_no_range(struct sample_cells *cells, struct tree *tree)
+{
+	static const char name[] = "(no range)";
+
+	if (cells->process->profile->only_samples)
+		return 0;
+	return tree_child(tree, 0,
+		string_table_intern(cells->process->texts, name, sizeof name - 1), 0,
+		NODE_UNATTRIBUTED);
+}
+
 /* Copies the node with the nodes around it. */
 static uint32_t copy_place(
-	struct tree *tree, const struct tree *from, uint32_t node, uint32_t *node_of)
+	struct sample_cells *cells, struct tree *tree, uint32_t node, uint32_t *node_of)
 {
+	const struct tree *from = cells->process->profile->tree;
 	const struct node *one = &from->nodes[node];
 	uint32_t parent, copy;
 
 	if (!node || node_of[node])
 		return node_of[node];
-	parent = copy_place(tree, from, one->parent, node_of);
+	if (one->kind == NODE_UNATTRIBUTED && !one->parent)
+		return node_of[node] = add_no_range(cells, tree);
+	parent = copy_place(cells, tree, one->parent, node_of);
 	copy = one->kind == NODE_MODULE && one->class ? tree_module(tree, parent, one->name,
 								one->domain, one->class)
 						      : tree_child(tree, parent, one->name,
@@ -162,7 +177,7 @@ struct tree *sample_tree_by_path(struct sample_cells *cells, uint32_t **out)
 
 	sample_walk_begin(&walk, cells);
 	for (size_t i = 0; i < cells->count; i++) {
-		uint32_t at = copy_place(tree, from, cells->cells[i].node, node_of);
+		uint32_t at = copy_place(cells, tree, cells->cells[i].node, node_of);
 
 		sample_walk_inside(&walk, &cells->cells[i]);
 		for (size_t frame = 0; frame < walk.stack.count; frame++)

@@ -107,7 +107,7 @@ static bool is_typed_code(struct trace_text file)
 }
 
 /* torch.profiler writes files relative to the folders in which Python finds modules. */
-static bool is_python_library(struct trace_text file)
+bool call_stack_is_library_file(struct trace_text file)
 {
 	static const char *const folders[] = { "/site-packages/", "/dist-packages/",
 		"/torchinductor_", "/lib/python3" };
@@ -185,7 +185,8 @@ static bool is_own_frame(
 	const struct process *process, const struct stack_frames *frames, uint32_t index)
 {
 	if (index < frames->python_count)
-		return !is_python_library(reader_name(process->reader, frames->python[index].file));
+		return !call_stack_is_library_file(
+			reader_name(process->reader, frames->python[index].file));
 	return is_own_address(process, native_address(frames, index) - 1); /* a return address */
 }
 

@@ -27,6 +27,10 @@ size_t call_stack_frame(struct process *process, uint32_t stack, uint32_t index,
  * of Python, PyTorch or another library. Returns the number of frames if there is none. */
 uint32_t call_stack_own_frame(const struct process *process, uint32_t stack, uint32_t from);
 
+/* Returns whether a file of Python code is not the program's own: that of an installed package, of
+ * Python itself, or generated code. */
+bool call_stack_is_library_file(struct trace_text file);
+
 #define CALL_STACK_SHOWN 4u
 
 /* Chooses the frames that tell one allocation site of `node` from another. If no module is in the

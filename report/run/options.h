@@ -111,6 +111,7 @@ struct options {
 	bool functions;       /* tree: the functions that samples found below each node */
 	bool callers;         /* table --by function: the callers of each */
 	unsigned native_all;  /* 1: with the interpreter's own functions */
+	bool only_telling;    /* table --by function: fewer rows, for the first screen */
 	bool brief;           /* the view's short form */
 	bool no_percentiles;  /* the view shows no percentiles of ranges: compute none */
 	bool charges_idle;    /* the view needs the idle time before the work of each node */

@@ -8,8 +8,10 @@
 #include "report/run/process.h"
 #include "report/text/paragraph.h"
 
-/* Adds `31.4 % of the sampled CPU time (585 ms) is in burn [a.py:7], 25.6 % in ...`. Adds nothing
- * and returns false if the trace has no samples of threads that used a core. */
+/* Adds `31.4 % of the sampled CPU time is in burn [a.py:7] and what it calls, 25.6 % in ...`, then
+ * the native functions that had most, and in a trace of blocked threads too the lines that waited.
+ * A program without Python files of its own has the innermost functions only. Adds nothing and
+ * returns false if the trace has no samples of threads that used a core. */
 bool sampled_add_hottest(struct paragraph *line, struct process *process);
 /* Prints the line `sampled`: how many samples there are, what they leave out and, unless
  * `is_verdict`, where most of them are. Prints nothing for a trace without samples. */

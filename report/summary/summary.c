@@ -665,6 +665,7 @@ static void put_functions(const struct report *report, size_t most, const struct
 
 	options.view = &functions_view;
 	options.by = BY_FUNCTION;
+	options.only_telling = true;
 	options.sort = NULL;
 	options.top = options.top ? options.top : (uint32_t)most;
 	arrange_functions(&options, &report->processes->all[0], &rows);

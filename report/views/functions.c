@@ -231,14 +231,28 @@ void arrange_function_tree(
 
 /* ---- tables ---- */
 
-static void add_flat_functions(struct function_walk *walk)
+/* Returns whether a row says something: samples of its own, or a function of the program. */
+static bool is_worth_a_row(
+	struct function_walk *walk, const struct sample_cells *cells, uint32_t id)
+{
+	const struct node *node = &walk->tree->nodes[id];
+	const struct sample_function *function;
+
+	if (node->sampled->self.samples)
+		return true;
+	function = sample_function_find(&cells->functions, node->name, node->domain, SAMPLE_PYTHON);
+	return node->kind == NODE_PYTHON && function && function->is_own;
+}
+
+static void add_flat_functions(struct function_walk *walk, const struct sample_cells *cells)
 {
 	const size_t first = walk->rows->count;
 
 	for (uint32_t id = 1; id < walk->tree->count; id++) {
 		const struct row row = tree_row(walk->process, walk->tree, id);
 
-		rows_add(walk->rows, &row);
+		if (!walk->options->only_telling || is_worth_a_row(walk, cells, id))
+			rows_add(walk->rows, &row);
 	}
 	rows_sort(walk->rows->rows + first, walk->rows->count - first, walk->sort);
 	rows_prune(walk->rows, first, walk->sort, view_min_percent(walk->options),
@@ -261,5 +275,5 @@ void arrange_functions(const struct options *options, struct process *process, s
 		return;
 	}
 	walk.tree = keep_tree(process, sample_tree_flat(cells, options->by, frames_of(options)));
-	add_flat_functions(&walk);
+	add_flat_functions(&walk, cells);
 }

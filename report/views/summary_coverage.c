@@ -13,7 +13,7 @@ const char *coverage_separator(const struct style *style)
 
 /* In the order of the first screen. */
 static const char *const sources[] = { "nvtx", "cuda_symbols", "cupti", "roctracer", "torch_ops",
-	"torch_modules", "torch_compile", "torch_memory", "python_stacks" };
+	"torch_modules", "torch_compile", "torch_memory", "python_stacks", "cpu_samples" };
 
 static struct trace_text source_state(const struct process *process, size_t source)
 {
@@ -30,6 +30,24 @@ static bool only_gpu_is_watched(const struct process *process, size_t source)
 	       !process_meta(process, "import.format").known;
 }
 
+/* Adds by what CPU samples are taken, and of which time. */
+static void add_sampling(struct paragraph *paragraph, const struct process *process)
+{
+	const struct trace_text source = process_meta(process, "sample.source"),
+				clock = process_meta(process, "sample.clock"),
+				hz = process_meta(process, "sample.hz");
+
+	if (!source.length || !clock.length || !hz.length)
+		return;
+	paragraph_add(paragraph, " (");
+	paragraph_text(paragraph, hz.bytes, hz.length);
+	paragraph_add(paragraph, " Hz of ");
+	paragraph_text(paragraph, clock.bytes, clock.length);
+	paragraph_add(paragraph, " time, by ");
+	paragraph_text(paragraph, source.bytes, source.length);
+	paragraph_add(paragraph, ")");
+}
+
 static void put_source_states(const struct process *process, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
@@ -44,6 +62,8 @@ static void put_source_states(const struct process *process, const struct style 
 		paragraph_text(&paragraph, state.bytes, state.length);
 		if (only_gpu_is_watched(process, i))
 			paragraph_add(&paragraph, " (no GPU tensor; CPU tensors are not recorded)");
+		if (strcmp(sources[i], "cpu_samples") == 0)
+			add_sampling(&paragraph, process);
 		before = coverage_separator(style);
 	}
 	if (!*before)
