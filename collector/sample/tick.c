@@ -24,6 +24,9 @@
 #define RINGS_NS UINT64_C(50000000)   /* between two looks at the clocks of threads with a ring */
 #define BRAKE_NS UINT64_C(5000000000) /* in which the sampler's CPU time is compared */
 #define STATE_NS UINT64_C(250000000)  /* between two records of the clocks */
+/* A process that has no file gets one for its samples when it has used so much CPU time. Shells and
+ * other programs that only start the profiled one use less, and leave no file. */
+#define FILE_NS UINT64_C(50000000)
 /* A sample is written when a thread has used this part of a period; sooner only at the end. */
 #define SMALL_PART 8u
 
@@ -277,11 +280,19 @@ static void state_all(void)
 
 /* ---- PPERF_SCHEDULE ---- */
 
+/* Whether the samples would be the first records of the process, and are not worth a file. */
+static bool is_file_needed_first(void)
+{
+	if (trace_header())
+		return false;
+	return process_cpu_ns() < FILE_NS ||
+	       (sampler_settings.children_need_file && sampler_is_forked());
+}
+
 /* Whether no samples are to be taken now. */
 static bool is_paused(void)
 {
-	return recording_is_paused() ||
-	       (sampler_settings.children_need_file && sampler_is_forked() && !trace_header());
+	return recording_is_paused() || is_file_needed_first();
 }
 
 /* Sets that what the threads have used so far needs no samples. */

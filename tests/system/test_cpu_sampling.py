@@ -118,6 +118,15 @@ def no_call_is_interrupted_and_no_signal_is_used(folder):
 
 
 @case
+def a_shell_that_starts_the_program_leaves_no_trace(folder):
+    sampled(folder, "/bin/sh", "-c", "/bin/true; exec " + program("sampled") + " burn 1")
+    assert len(traces(folder)) == 1, traces(folder)
+    samples = Samples(traces(folder)[0]).check()
+    # What it used before is no sample's.
+    assert 0.5e9 < samples.weight() < 1.1e9, samples.weight()
+
+
+@case
 def many_short_threads_lose_nothing_silently(folder):
     used = int(sampled(folder, "sampled", "threads", 20000).stdout)
     samples = Samples(folder / "trace.bin")
