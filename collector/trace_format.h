@@ -133,6 +133,8 @@
  *   import.markers          the tool's own markers in that file, which no record has
  *   import.devices          which GPU was renumbered, as a sentence; absent: none
  *   import.processes        the processes whose events it holds, if there are several
+ *   import.process_groups   how many CUDA streams with kernels of NCCL have the name of their
+ *                           process group, as a sentence; absent: there are no such kernels
  *   import.graphs           with a second file that has captures: how many graph launches match
  *                           one, `N of M`
  * Words. A stream is the sequence of records of one thread; a stream of CUDA is called "CUDA
