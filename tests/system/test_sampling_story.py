@@ -19,14 +19,20 @@ def first_screen(folder, **env):
     python = PYTHONS[-1] if PYTHONS else None
     if not python:
         raise Skip("no Python with a global interpreter lock")
-    traced(folder, python, SCRIPT, 40, env={"PPERF_SAMPLE": "99", **env})
+    traced(folder, python, SCRIPT, 100, env={"PPERF_SAMPLE": "99", **env})
     return " ".join(report(folder / "trace.bin", "--width", "200").stdout.decode().split())
+
+
+def works_in(screen, line):
+    """Whether the first sentence has the line. Samples whose inner frames moved are at the line that calls, so it need not be first."""
+    verdict = screen[:screen.index("innermost:")] if "innermost:" in screen else screen
+    return re.search(r" % (of the sampled CPU time is )?in " + re.escape(line), verdict)
 
 
 @case
 def the_line_that_works_and_those_that_wait_are_named(folder):
     screen = first_screen(folder, PPERF_SAMPLE_CLOCK="wall")
-    assert " %% of the sampled CPU time is in %s and what it calls" % place("tokenise", "the line that works") in screen, screen
+    assert works_in(screen, place("tokenise", "the line that works")), screen
     assert place("<module>", "the line that waits") + " waits " in screen, screen
     assert re.search(re.escape(place("metric", "the line that holds the lock")) + r" waits \S+ \S+ of \S+ \S+ of another thread", screen), screen
     assert re.search(r"cpu_samples \S.* \(99 Hz of wall time, by (perf|clock)\)", screen), screen
@@ -35,7 +41,7 @@ def the_line_that_works_and_those_that_wait_are_named(folder):
 @case
 def samples_of_cpu_time_name_no_line_that_waits(folder):
     screen = first_screen(folder, PPERF_SAMPLE_KIND="clock")
-    assert " %% of the sampled CPU time is in %s and what it calls" % place("tokenise", "the line that works") in screen, screen
+    assert works_in(screen, place("tokenise", "the line that works")), screen
     assert " waits " not in screen and "(99 Hz of cpu time, by clock)" in screen, screen
     assert "the frames are tried" not in screen, screen
 
