@@ -73,8 +73,8 @@ static size_t ring_bytes(unsigned stacks)
 	return bytes;
 }
 
-/* Maps the ring of an event, a smaller one if little memory may be locked. Returns NULL with
- * errno. */
+/* Maps the ring of an event, a smaller one if little memory may be locked. Returns NULL with errno:
+ * ENOBUFS if no more may be locked. The kernel counts what all processes of a user lock. */
 static struct perf_ring *map_ring(int event)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -84,7 +84,11 @@ static struct perf_ring *map_ring(int event)
 		stacks /= 2)
 		ring = mmap(NULL, page + ring_bytes(stacks), PROT_READ | PROT_WRITE, MAP_SHARED,
 			event, 0);
-	return ring == MAP_FAILED ? NULL : ring;
+	if (ring != MAP_FAILED)
+		return ring;
+	if (errno == EPERM)
+		errno = ENOBUFS;
+	return NULL;
 }
 
 static int open_ring(struct perf_ring **ring, uint32_t tid, uint64_t period_ns)
@@ -302,7 +306,8 @@ const char *perf_ring_error_name(int error)
 	} names[] = { { EPERM, "EPERM" }, { EACCES, "EACCES" }, { ENOSYS, "ENOSYS" },
 		{ EMFILE, "EMFILE" }, { ENFILE, "ENFILE" }, { ENOMEM, "ENOMEM" },
 		{ EINVAL, "EINVAL" }, { ENODATA, "ENODATA" }, { ENOENT, "ENOENT" },
-		{ ENODEV, "ENODEV" }, { E2BIG, "E2BIG" }, { EBUSY, "EBUSY" } };
+		{ ENODEV, "ENODEV" }, { E2BIG, "E2BIG" }, { EBUSY, "EBUSY" },
+		{ ENOBUFS, "EPERM" } };
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (names[i].error == error)

@@ -39,11 +39,12 @@ int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes);
 /* Changes the period of the rings that are opened from now on. */
 void perf_rings_set_period(uint64_t period_ns);
 
-/* Returns a name for an errno of perf_rings_begin() or perf_ring_open(), such as "EACCES". */
+/* Returns the name of the kernel's error for what perf_rings_begin() or perf_ring_open() has returned,
+ * such as "EACCES". */
 const char *perf_ring_error_name(int error);
 
-/* Opens a ring for a thread of this process. Returns 0 or an errno: EPERM also if the process may
- * lock no more memory. */
+/* Opens a ring for a thread of this process. Returns 0 or an errno: ENOBUFS if the user's processes
+ * may lock no more memory. */
 int perf_ring_open(struct perf_ring **ring, uint32_t tid);
 void perf_ring_close(struct perf_ring *ring);
 

@@ -53,6 +53,9 @@ static const char *advice(int error)
 		return "a seccomp filter or kernel.perf_event_paranoid above 2 forbids it; "
 		       "CAP_PERFMON "
 		       "(docker run --cap-add PERFMON) permits it";
+	case ENOBUFS:
+		return "the user's processes may lock no more memory for rings; raise "
+		       "RLIMIT_MEMLOCK or kernel.perf_event_mlock_kb";
 	case EMFILE:
 	case ENFILE:
 		return "the process may open no more files; raise RLIMIT_NOFILE";
@@ -81,10 +84,7 @@ static void state_thread_refused(int error)
 	if (source->refused++)
 		return;
 	snprintf(text, sizeof text, "partial: some threads have no native frames: %s (%s)",
-		error == EPERM ? "the process may lock no more memory for rings; raise "
-				 "RLIMIT_MEMLOCK or kernel.perf_event_mlock_kb"
-			       : advice(error),
-		perf_ring_error_name(error));
+		advice(error), perf_ring_error_name(error));
 	state_source(text);
 }
 
@@ -111,7 +111,7 @@ static void try_rings(void)
 	error = perf_rings_begin(source->period_ns, sampler_settings.stack_bytes);
 	source->on = source->can_wait = !error;
 	if (error)
-		state_refused("perf_event_open", error);
+		state_refused(error == ENOBUFS ? "a ring" : "perf_event_open", error);
 	else
 		state_source("on");
 }

@@ -87,8 +87,8 @@ static void count_oldest(struct sample_cells *cells, struct pending_samples *pen
 	for (size_t i = 0; i < count; i++)
 		add_to_cell(cells, &pending->samples[i].cell);
 	pending->count -= count;
-	memmove(pending->samples, pending->samples + count,
-		pending->count * sizeof *pending->samples);
+	for (size_t i = 0; i < pending->count; i++)
+		pending->samples[i] = pending->samples[count + i];
 }
 
 static void set_sums(struct sample_cell *cell, uint32_t weight)

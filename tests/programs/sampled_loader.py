@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A program like a training loop without ranges: its loader works in Python, and a thread with a metric sleeps while it holds the lock that each step takes.
+"""A program like a training loop without ranges: its loader works in Python, and a thread with a metric sleeps while it holds the lock that each
+step takes. It sleeps longer than a step works: a sleep of the same time would often end just before the step takes the lock.
 
 Usage: sampled_loader.py STEPS
 """
@@ -20,7 +21,7 @@ def tokenise(text):
 def metric():
     while running:
         with lock:
-            time.sleep(0.02) # the line that holds the lock
+            time.sleep(0.06) # the line that holds the lock
         time.sleep(0.001)
 
 

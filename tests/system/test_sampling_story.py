@@ -19,7 +19,7 @@ def first_screen(folder, **env):
     python = PYTHONS[-1] if PYTHONS else None
     if not python:
         raise Skip("no Python with a global interpreter lock")
-    traced(folder, python, SCRIPT, 100, env={"PPERF_SAMPLE": "99", **env})
+    traced(folder, python, SCRIPT, 60, env={"PPERF_SAMPLE": "99", **env})
     return " ".join(report(folder / "trace.bin", "--width", "200").stdout.decode().split())
 
 
