@@ -14,6 +14,17 @@ uintptr_t python_frame_first(const struct python_layout *l, uintptr_t thread)
 	return frame;
 }
 
+/* Whether code is the interpreter's own. From 3.12 on it inserts a frame of such code below some
+ * calls of __init__, which Python does not show. The code has no file: the same str is its file and
+ * its name. */
+static bool is_inserted_code(const struct python_layout *l, uintptr_t code)
+{
+	uintptr_t file, name;
+
+	return safe_read_pointer(&file, code + l->code_file) &&
+	       safe_read_pointer(&name, code + l->code_name) && file == name;
+}
+
 bool python_frame_read(const struct python_layout *l, uintptr_t address, struct python_frame *frame)
 {
 	uintptr_t instruction;
@@ -35,5 +46,7 @@ bool python_frame_read(const struct python_layout *l, uintptr_t address, struct 
 	/* 3.14 marks references in the lowest two bits. */
 	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0;
 	frame->offset = (int64_t)(instruction - (frame->code + l->code_bytes));
+	if (frame->code && is_inserted_code(l, frame->code))
+		frame->code = 0;
 	return true;
 }

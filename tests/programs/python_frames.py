@@ -60,6 +60,12 @@ class Meta(type):
         return super().__new__(meta, *rest)
 
 
+class Made:
+    def __init__(self, number):
+        if number % 50 == 49:
+            check()
+
+
 def shapes():
     check(), check(
     ), check()
@@ -80,6 +86,8 @@ def shapes():
 
     assert Body().field == 1
     assert Body().value
+    for i in range(200): # after some calls the interpreter has a frame of its own between the call and __init__
+        Made(i)
     callback = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: check() or 0)
     HELD.frames_call(ctypes.PYFUNCTYPE(ctypes.c_int)(lambda: check() or 0))
     RELEASED.frames_call(callback)

@@ -82,7 +82,7 @@ def samples_are_in_the_range_that_used_the_time(folder):
 def python_functions_get_the_samples_of_their_time_in_every_python(folder):
     assert PYTHONS
     for path in PYTHONS:
-        sampled(folder, path, SCRIPT, "split", 3, env={"PPERF_OUTPUT": str(folder / "one.bin")})
+        sampled(folder, path, SCRIPT, "split", 3, hz=299, env={"PPERF_OUTPUT": str(folder / "one.bin")})
         samples = Samples(folder / "one.bin").check()
         weights, whole = collections.Counter(), 0
         for r in samples.samples:
