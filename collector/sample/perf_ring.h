@@ -39,8 +39,8 @@ int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes);
 /* Changes the period of the rings that are opened from now on. */
 void perf_rings_set_period(uint64_t period_ns);
 
-/* Returns the name of the kernel's error for what perf_rings_begin() or perf_ring_open() has returned,
- * such as "EACCES". */
+/* Returns the kernel's name for an error of perf_rings_begin() or perf_ring_open(), such as
+ * "EACCES". */
 const char *perf_ring_error_name(int error);
 
 /* Opens a ring for a thread of this process. Returns 0 or an errno: ENOBUFS if the user's processes
