@@ -219,7 +219,8 @@ static const struct option_entry {
 		"show these columns, comma-separated, or all; see --legend" },
 	{ 0, "by", "KEY", WORD(by, row_keys),
 		"table: one row per name, shape, module, stack, category, stream, thread, rank or "
-		"step (name), or by CPU samples per function, line or library; memory: per path, "
+		"step (name), or by CPU samples per function, line or library; diff: CPU samples "
+		"per function, line or library; memory: per path, "
 		"module, step, line, size or library (path), or "
 		"class, how long memory lived; flame: path, stack, or by CPU samples python, "
 		"native "
@@ -492,12 +493,15 @@ static void check_by(const struct options *options)
 		options->by != BY_PYTHON && options->by != BY_NATIVE && options->by != BY_ALL)
 		fatal(STATUS_USAGE, "the view export has --by path, python, native and all, the "
 				    "frames of CPU samples");
-	if (strcmp(options->view->name, "table") != 0 &&
+	if (!strcmp(options->view->name, "diff") && !rows_by_samples(options->by))
+		fatal(STATUS_USAGE,
+			"the view diff has --by function, line and library, of CPU samples");
+	if (strcmp(options->view->name, "table") != 0 && strcmp(options->view->name, "diff") != 0 &&
 		strcmp(options->view->name, "memory") != 0 &&
 		strcmp(options->view->name, "export") != 0 &&
 		strcmp(options->view->name, "flame") != 0)
-		fatal(STATUS_USAGE, "--by works with the views table, memory, flame and export "
-				    "only: pperf-report "
+		fatal(STATUS_USAGE, "--by works with the views table, diff, memory, flame and "
+				    "export only: pperf-report "
 				    "table --by KEY FILE");
 }
 
@@ -576,6 +580,9 @@ static void check_samples_options(const struct options *options)
 		(strcmp(options->view->name, "table") != 0 || !rows_by_samples(options->by)))
 		fatal(STATUS_USAGE, "--callers works with functions, lines and libraries only: "
 				    "pperf-report table --by function --callers FILE");
+	if (!strcmp(options->view->name, "diff") && rows_by_samples(options->by) &&
+		options->metric_name)
+		fatal(STATUS_USAGE, "diff --by compares CPU samples, and has no -m");
 	if (options->native_all && !rows_by_samples(options->by))
 		fatal(STATUS_USAGE, "--native works with functions, lines and libraries only: "
 				    "pperf-report table --by function --native all FILE");

@@ -205,7 +205,10 @@ static const struct {
 		"moderated by those of all call paths; else Mann-Whitney. not tested: fewer than 3 "
 		"values. replaced: a kernel with another name in the same parent; renamed: a "
 		"module "
-		"or range with the same children." },
+		"or range with the same children. With --by function, line or library: the share "
+		"of "
+		"CPU samples that each has itself, by a two-proportion z test; significant: "
+		"adjusted p < 0.03 and at least 1 percentage point." },
 	{ "gate",
 		"compares medians of steady-state steps (gpu, cpu, wall), means of steps (other "
 		"flows), or whole runs if one has fewer than 3 such steps; peaks are of the "

@@ -250,8 +250,7 @@ struct ranked_p {
 
 COMPARE_BY_TWO(compare_ranked_p, struct ranked_p, p, index)
 
-/* Adjusts the probabilities of all tested pairs for the false discovery rate. */
-static size_t adjust_all(const struct sample_pair *pairs, size_t count)
+size_t change_test_adjust(const struct sample_pair *pairs, size_t count)
 {
 	struct ranked_p *all = xcalloc((count + 1) * sizeof *all);
 	double lowest = 1;
@@ -305,7 +304,7 @@ size_t change_test_all(const struct sample_pair *pairs, size_t count)
 			compare_ranks(pairs[i].result, &pairs[i]);
 	compare_moderated(pairs, count, false);
 	compare_moderated(pairs, count, true);
-	return adjust_all(pairs, count);
+	return change_test_adjust(pairs, count);
 }
 
 double symmetric_change(double before, double after)

@@ -69,6 +69,10 @@ struct change_test change_test_alone(
  * Returns their number. */
 size_t change_test_all(const struct sample_pair *pairs, size_t count);
 
+/* Adjusts the probabilities of the pairs that were tested for the false discovery rate. Returns
+ * their number. Reads nothing of a pair but its result. */
+size_t change_test_adjust(const struct sample_pair *pairs, size_t count);
+
 /* Returns (after - before) divided by the mean of |before| and |after|. 2 is "new", -2 is "gone".
  * Swapping the arguments changes the sign. Returns 0 if both are 0. */
 double symmetric_change(double before, double after);

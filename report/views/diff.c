@@ -4,6 +4,7 @@
  */
 #include "report/base/compare.h"
 #include "report/analysis/run_diff.h"
+#include "report/views/diff_functions.h"
 #include "report/views/diff_words.h"
 #include "report/views/views.h"
 #include "report/base/alloc.h"
@@ -474,6 +475,8 @@ int diff_view(const struct options *options)
 
 	if (options->file_count != 2)
 		fatal(STATUS_USAGE, "diff compares two files: pperf-report diff BEFORE AFTER");
+	if (rows_by_samples(options->by))
+		return diff_functions_view(options);
 	diff = diff_read(options, options->metric_name, options->files[0], options->files[1]);
 	out = output_open(options->output);
 	if (options->format == FORMAT_JSON)

@@ -4,6 +4,7 @@
 #include "tests/support/view_test.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SAMPLER 9u /* stream of the sampler */
@@ -369,6 +370,82 @@ START_TEST(a_trace_without_samples_says_how_to_record_them)
 }
 END_TEST
 
+/* `load` and `train` of a run, so often sampled. `folder`: where the program is. */
+static struct trace_builder *loads_and_trains(const char *folder, unsigned loads, unsigned trains)
+{
+	struct trace_builder *builder = builder_new();
+	const unsigned samples = loads + trains;
+	char file[64];
+
+	snprintf(file, sizeof file, "%s/job.py", folder);
+	build_python(builder, 1, 0, "<module>", file, 20);
+	build_python(builder, 2, 1, "load", file, 7);
+	build_python(builder, 3, 1, "train", file, 9);
+	build_clock(builder, 0, 5 * MS, TRACE_SAMPLED_THREAD_RESUMED);
+	for (unsigned i = 0; i < samples; i++)
+		build_sample(builder, (i + 1) * SAMPLE_NS, 0, 1, TRACE_SAMPLE_ON_CPU)->python =
+			i < loads ? 2 : 3;
+	build_clock(builder, samples * SAMPLE_NS, 5 * MS + samples * SAMPLE_NS, 0);
+	return builder;
+}
+
+/* Compares a run of `loads` and `trains` with before.bin. */
+static struct report_run compare_with_before(unsigned loads, unsigned trains, const char *options)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "diff --by function before.bin trace.bin %s", options);
+	return run_report(loads_and_trains("/new", loads, trains), command);
+}
+
+START_TEST(a_function_with_another_share_of_the_samples_is_found)
+{
+	struct report_run run;
+
+	run_report(loads_and_trains("/old", 20, 180), "info trace.bin");
+	ck_assert_int_eq(rename("trace.bin", "before.bin"), 0);
+	run = compare_with_before(60, 340, "-f csv");
+	ck_assert_int_eq(run.status, 0);
+	output_has(
+		run.out, "load [job.py],python,both,20,60,200000000,600000000,0.1,0.15,0.0499999");
+	output_has(run.out, ",0.0894");
+	run = compare_with_before(100, 300, "-f csv");
+	ck_assert_int_eq(run.status, 1);
+	output_has(run.out, "load [job.py],python,both,20,100,200000000,1000000000,0.1,0.25,0.15");
+	output_has(run.out, ",true\r\n");
+	run = compare_with_before(100, 300, "--width 100");
+	ck_assert_str_eq(run.err, "");
+	output_has(run.out, "2 of 2 functions changed significantly");
+	output_has(run.out,
+		"   10.0 %   25.0 %   +15.0  <0.0001    200.00 ms      1.00 s  load [job.py]\n");
+	output_has(run.out,
+		"   90.0 %   75.0 %   -15.0  <0.0001       1.80 s      3.00 s  train [job.py]\n");
+	run = compare_with_before(100, 300, "-f json");
+	output_has(run.out, "\"by\":\"function\"");
+	output_has(run.out, "\"tested\":2,\"found\":2,\"rows\":[{\"name\":\"train\"");
+}
+END_TEST
+
+START_TEST(a_comparison_of_samples_says_what_it_needs)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	run_report(loads_and_trains("/old", 20, 180), "info trace.bin");
+	ck_assert_int_eq(rename("trace.bin", "before.bin"), 0);
+	build_push(builder, 1, 10, "a");
+	build_pop(builder, 1, 20);
+	run = run_report(builder, "diff --by line before.bin trace.bin");
+	ck_assert_int_eq(run.status, 2);
+	output_has(
+		run.err, "trace.bin has no CPU samples to compare; PPERF_SAMPLE=99 records them");
+	run = run_report(NULL, "diff --by shape before.bin trace.bin");
+	output_has(run.err, "the view diff has --by function, line and library, of CPU samples");
+	run = run_report(NULL, "diff --by function -m gpu before.bin trace.bin");
+	output_has(run.err, "diff --by compares CPU samples, and has no -m");
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const cases[] = { a_table_has_the_functions_with_shares_and_errors,
@@ -382,7 +459,9 @@ int main(void)
 		frames_that_the_thread_read_itself_replace_those_of_the_sampler,
 		frames_are_exported_as_folded_stacks, a_thread_that_runs_python_alone_is_a_finding,
 		imported_samples_are_in_the_same_tables, damaged_frames_end_a_stack,
-		a_trace_without_samples_says_how_to_record_them };
+		a_trace_without_samples_says_how_to_record_them,
+		a_function_with_another_share_of_the_samples_is_found,
+		a_comparison_of_samples_says_what_it_needs };
 
 	return run_view_suite("functions", cases, sizeof cases / sizeof *cases);
 }
