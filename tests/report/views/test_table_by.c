@@ -358,8 +358,8 @@ START_TEST(other_views_have_no_keys)
 	const struct report_run run = run_report(plain(), "tree trace.bin --by module");
 
 	ck_assert_str_eq(run.err,
-		"pperf-report: --by works with the views table, memory and flame only: "
-		"pperf-report table --by KEY FILE\n");
+		"pperf-report: --by works with the views table, diff, memory, flame and export "
+		"only: pperf-report table --by KEY FILE\n");
 	ck_assert_int_eq(run.status, 64);
 }
 END_TEST
