@@ -13,6 +13,7 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -73,15 +74,28 @@ static struct compared {
 } compared;
 static bool with_copy;
 
+/* Where the signal came at the first instruction of the code that handlers return to, the frame of
+ * this very handler has the address of the interrupted instruction, too. */
+static void leave_out_trampoline(struct oracle *o, unsigned frames)
+{
+	if (o->count != frames + 1 || o->address[1] != o->pc)
+		return;
+	o->count--;
+	memmove(o->address, o->address + 1, o->count * sizeof *o->address);
+}
+
 /* Interrupted anywhere, the thread looks at its own stack in both ways. */
 static void compare(int signal_number, siginfo_t *info, void *data)
 {
 	static uint8_t copy[4096];
 	static struct oracle oracle;
+	static atomic_flag busy = ATOMIC_FLAG_INIT;
 	const int saved = errno;
 	struct unwind_start start;
 
 	(void)signal_number, (void)info;
+	if (atomic_flag_test_and_set(&busy)) /* another thread is in this function */
+		return;
 	take_registers(&start, data);
 	oracle = (struct oracle){ .pc = start.registers.value[UNWIND_RETURN] };
 	_Unwind_Backtrace(collect, &oracle);
@@ -94,6 +108,7 @@ static void compare(int signal_number, siginfo_t *info, void *data)
 	if (!oracle.count) { /* libgcc itself did not get as far as the interrupted function */
 		compared.lost++;
 		compared.equal++;
+		atomic_flag_clear(&busy);
 		errno = saved;
 		return;
 	}
@@ -101,6 +116,7 @@ static void compare(int signal_number, siginfo_t *info, void *data)
 	compared.cut += ours.cut;
 	compared.guessed += ours.guessed;
 	compared.deepest = ours.frames > compared.deepest ? ours.frames : compared.deepest;
+	leave_out_trampoline(&oracle, ours.frames);
 	if (ours.frames == oracle.count &&
 		!memcmp(ours.address, oracle.address, ours.frames * sizeof *ours.address)) {
 		compared.equal++;
@@ -108,6 +124,7 @@ static void compare(int signal_number, siginfo_t *info, void *data)
 		compared.wrong = ours;
 		compared.expected = oracle;
 	}
+	atomic_flag_clear(&busy);
 	errno = saved;
 }
 
