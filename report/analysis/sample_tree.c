@@ -286,6 +286,17 @@ static uint32_t flat_child(struct tree *tree, struct sample_walk *walk,
 	return frame_child(tree, 0, walk, frame);
 }
 
+/* Leaves out what the innermost source line of the stack called: native functions, the kernel.
+ * A stack without any line stays whole. */
+static void end_at_line(struct sample_stack *stack)
+{
+	for (size_t count = stack->count; count > 0; count--)
+		if (stack->frames[count - 1].line) {
+			stack->count = count;
+			return;
+		}
+}
+
 struct tree *sample_tree_flat(struct sample_cells *cells, enum rows_by by, enum sample_frames which)
 {
 	struct tree *tree = new_sample_tree();
@@ -295,6 +306,8 @@ struct tree *sample_tree_flat(struct sample_cells *cells, enum rows_by by, enum 
 
 	for (size_t i = 0; i < cells->count; i++) {
 		sample_stack_set(&walk.stack, cells, &cells->cells[i], which);
+		if (by == BY_LINE && which == SAMPLE_FRAMES_MERGED)
+			end_at_line(&walk.stack);
 		for (size_t frame = 0; frame < walk.stack.count; frame++) {
 			node = flat_child(tree, &walk, &walk.stack.frames[frame], by);
 			ARRAY_GROW(last, room, tree->count);

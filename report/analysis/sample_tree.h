@@ -41,7 +41,8 @@ struct tree *sample_tree_of_functions(struct sample_cells *cells, enum sample_fr
 /* Each function, with its callers below it. A node has the samples of the root function. */
 struct tree *sample_tree_of_callers(struct sample_cells *cells, enum sample_frames which);
 /* One node for each function, line or library (BY_FUNCTION, BY_LINE, BY_LIBRARY). Totals include
- * what it called; a sample counts once for a function that called itself. */
+ * what it called; a sample counts once for a function that called itself. With BY_LINE and
+ * SAMPLE_FRAMES_MERGED, a line of Python has the samples of the native functions that it called. */
 struct tree *sample_tree_flat(
 	struct sample_cells *cells, enum rows_by by, enum sample_frames which);
 

@@ -71,7 +71,12 @@ static uint32_t busiest_thread(const struct profile *profile)
 	return most;
 }
 
-/* Sets what all of these rules set: what it cost, and where. */
+/* With 100 samples the 95 % interval of the share is a fifth of it wide on each side; with 10 it is
+ * more than half. */
+#define SAMPLES_FOR_HIGH 100u
+#define SAMPLES_FOR_MEDIUM 10u
+
+/* Sets what all of these rules set: what it cost, where, and how certain that is. */
 static void set_share(struct finding *finding, const struct sample_share *share, const char *whole)
 {
 	finding->node = share->node;
@@ -81,8 +86,11 @@ static void set_share(struct finding *finding, const struct sample_share *share,
 	finding->whole_name = whole;
 	finding->concerned = true;
 	SET_TEXT(finding->view, "table --by line");
-	SET_TEXT(finding->reason, "by %s",
-		share->samples >= 100 ? "enough samples for the share" : "few samples");
+	if (share->samples < SAMPLES_FOR_HIGH && finding->confidence == CONFIDENCE_HIGH)
+		finding->confidence = CONFIDENCE_MEDIUM;
+	if (share->samples < SAMPLES_FOR_MEDIUM)
+		finding->confidence = CONFIDENCE_LOW;
+	SET_TEXT(finding->reason, "counted in %llu samples", (unsigned long long)share->samples);
 }
 
 static const char *frame_text(struct diagnosis *diagnosis, const struct sample_cells *cells,

@@ -165,7 +165,8 @@ static void add_function(
 static void add_innermost(
 	struct paragraph *line, struct sample_cells *cells, uint64_t whole, bool after_own)
 {
-	struct tree *flat = sample_tree_flat(cells, BY_LINE, SAMPLE_FRAMES_MERGED);
+	struct tree *flat = sample_tree_flat(
+		cells, after_own ? BY_FUNCTION : BY_LINE, SAMPLE_FRAMES_MERGED);
 	uint32_t taken[HOTTEST];
 	uint64_t weight;
 

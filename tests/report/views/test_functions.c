@@ -100,6 +100,27 @@ START_TEST(lines_and_libraries_are_keys_too)
 }
 END_TEST
 
+/* load ran for 20 ms, of them 10 in the kernel. */
+START_TEST(a_line_has_the_time_of_what_it_calls_outside_of_python)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+
+	build_python(builder, 1, 0, "load", "/home/u/job.py", 7);
+	build_sample(builder, 10 * MS, 0, 1, TRACE_SAMPLE_ON_CPU)->python = 1;
+	build_sample(builder, 20 * MS, 0, 1, TRACE_SAMPLE_KERNEL)->python = 1;
+	run = run_report(builder, "table --by line trace.bin -f csv --columns label,samples");
+	output_has(run.out, "load [job.py:7],2\r\n");
+	ck_assert_ptr_null(strstr(run.out, "(kernel)"));
+	run = run_report(NULL, "table --by function trace.bin -f csv --columns label,samples");
+	output_has(run.out, "load [job.py],1\r\n");
+	output_has(run.out, "(kernel),1\r\n");
+	run = run_report(
+		NULL, "table --by line --native all trace.bin -f csv --columns label,samples");
+	output_has(run.out, "(kernel),1\r\n");
+}
+END_TEST
+
 START_TEST(callers_are_below_each_function)
 {
 	const struct report_run run = run_report(plain_python(),
@@ -311,12 +332,15 @@ END_TEST
 
 START_TEST(a_thread_that_runs_python_alone_is_a_finding)
 {
-	const struct report_run run = run_report(
-		plain_python(), "diagnose trace.bin -f csv --columns name,kind,finding");
+	const struct report_run few = run_report(plain_python(),
+					"diagnose trace.bin -f csv --columns name,confidence,why"),
+				run = run_report(NULL,
+					"diagnose trace.bin -f csv --columns name,kind,finding");
 
 	output_has(run.out,
 		"python-bound,finding,\"The busiest thread spends 100 % of its CPU time "
 		"in Python code outside of operators, most of it in load [job.py:7].\"");
+	output_has(few.out, "C functions that Python calls count as well,low\r\n");
 	output_has(run.out, "garbage-collection,not checked,");
 }
 END_TEST
@@ -449,8 +473,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const cases[] = { a_table_has_the_functions_with_shares_and_errors,
-		lines_and_libraries_are_keys_too, callers_are_below_each_function,
-		what_no_sample_represents_is_said, a_program_without_ranges_has_a_verdict,
+		lines_and_libraries_are_keys_too,
+		a_line_has_the_time_of_what_it_calls_outside_of_python,
+		callers_are_below_each_function, what_no_sample_represents_is_said,
+		a_program_without_ranges_has_a_verdict,
 		the_first_screen_leaves_out_callers_in_libraries, code_of_pperf_is_one_row,
 		lines_count_what_runs_in_them, lines_that_wait_are_named,
 		a_tree_without_ranges_is_of_functions, samples_belong_to_the_range_of_their_moment,
