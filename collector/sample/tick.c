@@ -9,6 +9,7 @@
 #include "collector/process/thread_clock.h"
 #include "collector/sample/perf_source.h"
 #include "collector/sample/sampler.h"
+#include "collector/sample/wait_clock.h"
 #include "collector/sample/wall_samples.h"
 #include "collector/stream/control.h"
 #include "collector/stream/recording_switch.h"
@@ -39,6 +40,7 @@ static struct ticker {
 	uint64_t lost; /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
+	bool looks; /* at threads; not before there is a file */
 	bool paused, python_is_prepared, all_have_rings;
 	bool look_at_rings; /* at the clocks of threads with a ring too, in this tick */
 } * ticker;
@@ -325,6 +327,18 @@ static void close_rings(void)
 		perf_source_close(&threads[i]);
 }
 
+/* The descriptors of this thread end with it, but its list of threads may be used again. */
+static void close_wait_clocks(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		wait_clock_close(threads[i].wall.clock);
+		threads[i].wall.clock = 0;
+	}
+}
+
 /* Follows the recording switch. Returns whether samples are to be taken. */
 static bool follow_switch(void)
 {
@@ -355,14 +369,18 @@ static void state_source(void)
 	meta_set_all(facts, sizeof facts / sizeof facts[0]);
 }
 
+static void state_no_memory(void)
+{
+	meta_set("source.cpu_samples", "off: there is no memory for the list of threads (0)");
+}
+
 static void set_up(void)
 {
 	ticker->period_ns = SECOND_NS / sampler_settings.hz;
 	ticker->random = clock_now() | 1;
 	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
 	ticker->own_cpu_ns = ticker->brake_ns = 0;
-	ticker->paused = is_paused();
-	perf_source_begin(ticker->period_ns, hooks->read_python);
+	ticker->looks = ticker->paused = false;
 }
 
 bool tick_begin(void)
@@ -373,12 +391,28 @@ bool tick_begin(void)
 	}
 	if (ticker)
 		set_up();
-	if (!ticker || !sampled_threads_setup(on_found, on_ended)) {
-		meta_set("source.cpu_samples",
-			"off: there is no memory for the list of threads (0)");
+	else
+		state_no_memory();
+	return ticker != NULL;
+}
+
+/* Begins to look at threads, if it is time for the first samples. All descriptors that are opened
+ * from now on are this thread's own. Returns whether threads are looked at. */
+static bool begin_to_look(void)
+{
+	if (ticker->looks)
+		return true;
+	if (is_paused() || !trace_open())
+		return false;
+	trace_use_private_files();
+	wait_clocks_begin();
+	if (!sampled_threads_setup(on_found, on_ended)) {
+		state_no_memory();
 		return false;
 	}
+	perf_source_begin(ticker->period_ns, hooks->read_python);
 	open_rings();
+	ticker->looks = true;
 	return true;
 }
 
@@ -423,7 +457,7 @@ bool tick(void)
 		control_poll();
 	if (!ticker->python_is_prepared)
 		ticker->python_is_prepared = !hooks->prepare_python || hooks->prepare_python();
-	if (!follow_switch())
+	if (!begin_to_look() || !follow_switch())
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
@@ -446,12 +480,13 @@ bool tick_read_rings(void)
 
 bool tick_finish(void)
 {
-	if (!ticker)
+	if (!ticker || !ticker->looks)
 		return true;
 	sampled_threads_update(false);
-	if (!is_paused() && trace_header())
+	if (!is_paused())
 		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
 	state_all();
 	close_rings();
+	close_wait_clocks();
 	return true;
 }
