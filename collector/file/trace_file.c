@@ -335,14 +335,13 @@ bool trace_use_private_files(void)
 {
 	if (!trace_header())
 		return false;
-	pthread_mutex_lock(&file->lock);
+	/* Without the lock: closing a copy may take long, such as that of a file of NFS. */
 	private_fd = file->fd;
 	if (private_files_begin(private_fd) && !is_our_file(private_fd)) {
 		/* The program has closed it, and has another file under its number. */
 		close(private_fd);
 		private_fd = -1;
 	}
-	pthread_mutex_unlock(&file->lock);
 	return private_files_here();
 }
 

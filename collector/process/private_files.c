@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT
  * The kernel copies the program's table for a moment. Closing the copies does nothing to files,
- * pipes and locks. It ends only the notification of a message queue (mq_notify), which belongs to
+ * pipes and locks. It ends only the notification of a message queue, which belongs to
  * the process.
  */
 #include "collector/process/private_files.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#define QUEUE_FILE_SYSTEM 0x19800202
 #define TABLE_UNIT 64     /* the kernel copies so many descriptors together */
-#define UNSHARE (1u << 1) /* CLOSE_RANGE_UNSHARE, of headers since Linux 5.9 */
+#define UNSHARE (1u << 1) /* a flag of close_range, in headers since Linux 5.9 */
 
 static _Thread_local bool is_private;
 
-/* Whether one of the descriptors that the kernel would copy is a message queue. */
+/* Whether one of the descriptors that the kernel would copy is a message queue: this call succeeds
+ * only then. It waits for no file system. */
 static bool has_queue(int keep)
 {
 	const int count = (keep / TABLE_UNIT + 1) * TABLE_UNIT;
-	struct statfs status;
 
 	for (int fd = 0; fd < count; fd++)
-		if (!fstatfs(fd, &status) && (unsigned long)status.f_type == QUEUE_FILE_SYSTEM)
+		if (!syscall(SYS_mq_getsetattr, fd, NULL, NULL))
 			return true;
 	return false;
 }

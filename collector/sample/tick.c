@@ -7,6 +7,7 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
+#include "collector/sample/brake.h"
 #include "collector/sample/perf_source.h"
 #include "collector/sample/sampler.h"
 #include "collector/sample/wait_clock.h"
@@ -23,7 +24,6 @@
 #define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
 #define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
 #define RINGS_NS UINT64_C(50000000)   /* between two looks at the clocks of threads with a ring */
-#define BRAKE_NS UINT64_C(5000000000) /* in which the sampler's CPU time is compared */
 #define STATE_NS UINT64_C(250000000)  /* between two records of the clocks */
 /* A process that has no file gets one for its samples when it has used so much CPU time. Shells and
  * other programs that only start the profiled one use less, and leave no file. */
@@ -36,8 +36,9 @@ static struct ticker {
 	uint64_t next_ns, period_ns;
 	uint64_t update_ns, control_ns, state_ns, rings_ns; /* when that is due */
 	uint64_t own_cpu_ns; /* of this thread, at the last SELF record */
-	uint64_t brake_ns, brake_own_ns, brake_process_ns; /* when the cost was last compared */
-	uint64_t lost; /* samples of unseen CPU time, counted so far */
+	struct brake brake;
+	uint64_t longest_ns; /* the longest period so far for which the brake is the reason */
+	uint64_t lost;       /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
 	bool looks; /* at threads; not before there is a file */
@@ -206,13 +207,6 @@ static void state_own_cost(void)
 	stream_leave();
 }
 
-/* A process that sleeps has nearly no CPU time to compare with: less than 1/200 of a core is never
- * too much. */
-static bool is_too_much(uint64_t own_ns, uint64_t process_ns, uint64_t elapsed_ns)
-{
-	return own_ns > process_ns / 50 && own_ns > elapsed_ns / 200;
-}
-
 /* Opens the rings of the threads that have none. */
 static void open_rings(void)
 {
@@ -239,30 +233,37 @@ static void change_rings(void)
 	open_rings();
 }
 
-/* Halves the rate if the sampler has taken more than its share of CPU time. */
-static void brake(uint64_t now_ns)
+static void state_slower(void)
 {
-	const uint64_t process_ns = process_cpu_ns(), elapsed_ns = now_ns - ticker->brake_ns;
-	uint64_t own_ns;
 	char text[200];
 
-	if (elapsed_ns < BRAKE_NS || !cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &own_ns))
+	snprintf(text, sizeof text,
+		"The sampler took more than 2 %% of the process's CPU time, and so it took only "
+		"%.3g samples a second of each thread for some time, instead of %u.",
+		1e9 / (double)ticker->period_ns, sampler_settings.hz);
+	meta_set("warning.sampler", text);
+}
+
+/* Halves or doubles the rate by what the sampler costs. */
+static void brake(void)
+{
+	struct sampler_cost now = { clock_monotonic_ns(), 0, process_cpu_ns() };
+	enum brake_verdict verdict;
+
+	if (!cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &now.own_ns))
 		return;
-	if (ticker->brake_ns &&
-		is_too_much(own_ns - ticker->brake_own_ns, process_ns - ticker->brake_process_ns,
-			elapsed_ns) &&
-		ticker->period_ns < SECOND_NS) {
+	verdict = brake_judge(&ticker->brake, &now);
+	if (verdict == BRAKE_SLOWER && ticker->period_ns < SECOND_NS) {
 		ticker->period_ns *= 2;
 		change_rings();
-		snprintf(text, sizeof text,
-			"The sampler took more than 2 %% of the process's CPU time, and so it took "
-			"%.3g samples a second of each thread in the end, instead of %u.",
-			1e9 / (double)ticker->period_ns, sampler_settings.hz);
-		meta_set("warning.sampler", text);
+		if (ticker->period_ns > ticker->longest_ns) {
+			ticker->longest_ns = ticker->period_ns;
+			state_slower();
+		}
+	} else if (verdict == BRAKE_FASTER && ticker->period_ns > SECOND_NS / sampler_settings.hz) {
+		ticker->period_ns /= 2;
+		change_rings();
 	}
-	ticker->brake_ns = now_ns;
-	ticker->brake_own_ns = own_ns;
-	ticker->brake_process_ns = process_ns;
 }
 
 /* Writes the clocks of all threads, what was lost and what it has cost. */
@@ -272,7 +273,7 @@ static void state_all(void)
 	struct sampled_thread *threads = sampled_threads(&count);
 
 	count_unseen();
-	brake(clock_monotonic_ns());
+	brake();
 	if (!trace_header())
 		return;
 	for (uint32_t i = 0; i < count; i++)
@@ -379,7 +380,8 @@ static void set_up(void)
 	ticker->period_ns = SECOND_NS / sampler_settings.hz;
 	ticker->random = clock_now() | 1;
 	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
-	ticker->own_cpu_ns = ticker->brake_ns = 0;
+	ticker->own_cpu_ns = 0;
+	ticker->brake = (struct brake){ .window = { 0 } };
 	ticker->looks = ticker->paused = false;
 }
 
