@@ -7,6 +7,7 @@
 #include "collector/file/file_space.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/file/output_path.h"
+#include "collector/process/private_files.h"
 #include "collector/file/ring.h"
 #include "collector/file/slots.h"
 
@@ -48,6 +49,9 @@ static struct {
 	dev_t device;
 	ino_t inode;
 } inherited = { .fd = -1 };
+
+/* The descriptor in the table of the thread that has one of its own. */
+static int private_fd = -1;
 
 static void configure_ring(uint64_t bytes);
 
@@ -279,25 +283,40 @@ static void release_space(uint64_t at, uint64_t bytes)
 		&file->header->end, &end, at, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
+/* Returns the descriptor of the file for this thread. */
+static int descriptor(void)
+{
+	return private_files_here() ? private_fd : file->fd;
+}
+
+static bool is_our_file(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && st.st_dev == file->device && st.st_ino == file->inode;
+}
+
 /* Whether the descriptor is still our file, or was reopened by its path. Programs close descriptors
  * that they do not know, and open something else under the same number. */
 static bool descriptor_is_ours(void)
 {
-	struct stat st;
 	int again;
 
-	if (!fstat(file->fd, &st) && st.st_dev == file->device && st.st_ino == file->inode)
+	if (is_our_file(descriptor()))
 		return true;
 	again = open(file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	/* The program may be about to open its standard descriptors. */
 	again = again < 0 ? again : output_move_fd_high(again);
 	if (again < 0)
 		return false;
-	if (fstat(again, &st) || st.st_dev != file->device || st.st_ino != file->inode) {
+	if (!is_our_file(again)) {
 		close(again);
 		return false;
 	}
-	inherited.fd = file->fd = again;
+	if (private_files_here())
+		private_fd = again;
+	else
+		inherited.fd = file->fd = again;
 	return true;
 }
 
@@ -310,6 +329,20 @@ static bool check_descriptor(void)
 	ours = descriptor_is_ours();
 	pthread_mutex_unlock(&file->lock);
 	return ours;
+}
+
+bool trace_use_private_files(void)
+{
+	if (!trace_header())
+		return false;
+	/* Without the lock: closing a copy may take long, such as that of a file of NFS. */
+	private_fd = file->fd;
+	if (private_files_begin(private_fd) && !is_our_file(private_fd)) {
+		/* The program has closed it, and has another file under its number. */
+		close(private_fd);
+		private_fd = -1;
+	}
+	return private_files_here();
 }
 
 static void fill_head(struct trace_block *block, enum trace_block_type type, uint64_t extent)
@@ -330,12 +363,12 @@ static struct trace_block *map_at(uint64_t offset, uint64_t bytes, enum trace_lo
 		*reason = TRACE_LOST_BAD_FILE;
 		return NULL;
 	}
-	if (file_allocate(file->fd, 0, offset, bytes)) {
+	if (file_allocate(descriptor(), 0, offset, bytes)) {
 		release_space(offset, bytes);
 		*reason = TRACE_LOST_FULL_DISK;
 		return NULL;
 	}
-	block = file_map(file->fd, offset, bytes);
+	block = file_map(descriptor(), offset, bytes);
 	if (!block) {
 		release_space(offset, bytes);
 		*reason = TRACE_LOST_NO_MEMORY;
@@ -398,7 +431,7 @@ static uint64_t write_parts(struct iovec *part, int parts, uint64_t offset)
 	bool whole = true;
 
 	while (parts > 0 && whole) {
-		ssize_t wrote = pwritev(file->fd, part, parts, (off_t)offset);
+		ssize_t wrote = pwritev(descriptor(), part, parts, (off_t)offset);
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
@@ -427,7 +460,7 @@ static void reserve_ahead(uint64_t end)
 		return;
 	if (__atomic_compare_exchange_n(&file->reserved, &reserved, from + AHEAD_BYTES, false,
 		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		file_allocate(file->fd, FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
+		file_allocate(descriptor(), FALLOC_FL_KEEP_SIZE, from, AHEAD_BYTES);
 }
 
 /* ---- the ring ---- */
@@ -439,7 +472,7 @@ static uint64_t reserve_for_ring(uint64_t bytes)
 
 static bool allocate_for_ring(uint64_t offset, uint64_t bytes)
 {
-	if (!file->mapped || !file_allocate(file->fd, 0, offset, bytes))
+	if (!file->mapped || !file_allocate(descriptor(), 0, offset, bytes))
 		return true;
 	release_space(offset, bytes);
 	return false;

@@ -41,6 +41,11 @@ struct trace_header *trace_header(void);
  * waits for it, at most one second. If there is no file yet, none can be created afterwards. */
 void trace_finish_opening(void);
 
+/* Gives the calling thread, one of pperf's, a table of descriptors of its own (private_files.h),
+ * which has the trace file. Only one thread at a time may have one. Returns false if there is no
+ * file, or that is not possible. */
+bool trace_use_private_files(void);
+
 /* Returns the path of this process's file, "" if it has none. */
 const char *trace_path(void);
 

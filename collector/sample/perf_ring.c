@@ -6,7 +6,7 @@
 
 #include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
-#include "collector/process/high_descriptor.h"
+#include "collector/process/private_files.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -36,7 +36,7 @@ struct perf_ring {
 static struct {
 	uint64_t period_ns;
 	uint32_t stack_bytes;
-	int descriptor;  /* of the epoll instance; 0 or less: none */
+	int descriptor;  /* of the epoll instance, plus 1; 0: none */
 	uint8_t *record; /* one that is not in one piece in its ring */
 } rings;
 
@@ -104,8 +104,8 @@ static int open_ring(struct perf_ring **ring, uint32_t tid, uint64_t period_ns)
 	*ring = map_ring(event);
 	if (!*ring)
 		failed = errno;
-	else if (rings.descriptor > 0)
-		epoll_ctl(rings.descriptor, EPOLL_CTL_ADD, event, &wanted);
+	else if (rings.descriptor)
+		epoll_ctl(rings.descriptor - 1, EPOLL_CTL_ADD, event, &wanted);
 	close(event);
 	return failed;
 }
@@ -216,18 +216,13 @@ bool perf_ring_read(struct perf_ring *ring, struct perf_sample *sample)
 
 /* ---- waiting ---- */
 
-void perf_rings_prepare(void)
+bool perf_rings_can_wait(void)
 {
 	const int saved = errno;
-	int low;
 
-	if (rings.descriptor)
-		return;
-	low = epoll_create1(EPOLL_CLOEXEC);
-	rings.descriptor = low < 0 ? 0 : high_descriptor(low);
-	if (low >= 0)
-		close(low);
+	rings.descriptor = private_files_here() ? epoll_create1(EPOLL_CLOEXEC) + 1 : 0;
 	errno = saved;
+	return rings.descriptor;
 }
 
 bool perf_rings_wait(unsigned limit_ms)
@@ -236,19 +231,10 @@ bool perf_rings_wait(unsigned limit_ms)
 	const int saved = errno;
 	int ready = -1;
 
-	if (rings.descriptor > 0)
-		ready = epoll_wait(rings.descriptor, events, 16, (int)limit_ms);
-	if (ready < 0 && errno != EINTR)
-		rings.descriptor = 0; /* it may be the program's by now, so it is not closed */
+	if (rings.descriptor)
+		ready = epoll_wait(rings.descriptor - 1, events, 16, (int)limit_ms);
 	errno = saved;
 	return ready >= 0;
-}
-
-void perf_rings_forked(void)
-{
-	if (rings.descriptor > 0)
-		close(rings.descriptor);
-	rings.descriptor = 0;
 }
 
 /* ---- the trial ---- */

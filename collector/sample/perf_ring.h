@@ -4,9 +4,8 @@
  * No thread is interrupted by a signal. This is the only file that knows perf_event.
  *
  * A ring keeps its event open, so no descriptor is held for it: the event's is closed at once. One
- * descriptor with a high number is held for all rings, to wait for samples. A forked child has no
- * rings. One thread uses all functions but
- * perf_rings_prepare() and perf_rings_forked().
+ * descriptor is held for all rings, to wait for samples, if the thread has descriptors of its own
+ * (private_files.h). A forked child has no rings. One thread uses all functions.
  */
 #ifndef PPERF_COLLECTOR_SAMPLE_PERF_RING_H
 #define PPERF_COLLECTOR_SAMPLE_PERF_RING_H
@@ -26,10 +25,6 @@ struct perf_sample {
 	struct unwind_start start; /* its stack is valid until the next perf_ring_read() */
 	uint64_t next;             /* for perf_ring_read() */
 };
-
-/* Opens the descriptor to wait with. Called by a thread of the program, which then gets no low
- * number that another thread expects. */
-void perf_rings_prepare(void);
 
 /* Prepares for a sample each `period_ns` of CPU time, with up to `stack_bytes` of the stack (a
  * multiple of 8). Tries it on the calling thread: opens an event, and waits until a sample with
@@ -52,11 +47,12 @@ void perf_ring_close(struct perf_ring *ring);
  * group, which goes on until false is returned: there is no further sample. */
 bool perf_ring_read(struct perf_ring *ring, struct perf_sample *sample);
 
-/* Waits until a sample may have arrived in some ring, but at most `limit_ms`. Returns false if it
- * cannot wait: the program has closed the descriptor. */
-bool perf_rings_wait(unsigned limit_ms);
+/* Opens the descriptor to wait with. Returns false if there is none. Called by each thread that
+ * uses rings, before it opens some. */
+bool perf_rings_can_wait(void);
 
-/* Called in a forked child: closes the descriptor that it has inherited. */
-void perf_rings_forked(void);
+/* Waits until a sample may have arrived in some ring, but at most `limit_ms`. Returns false if it
+ * cannot wait. */
+bool perf_rings_wait(unsigned limit_ms);
 
 #endif

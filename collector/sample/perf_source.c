@@ -109,7 +109,7 @@ static void try_rings(void)
 		return;
 	}
 	error = perf_rings_begin(source->period_ns, sampler_settings.stack_bytes);
-	source->on = source->can_wait = !error;
+	source->on = !error;
 	if (error)
 		state_refused(error == ENOBUFS ? "a ring" : "perf_event_open", error);
 	else
@@ -120,14 +120,17 @@ void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 {
 	if (!source)
 		source = fork_wiped_alloc(sizeof *source);
-	if (!source || source->period_ns)
+	if (!source)
 		return;
-	source->period_ns = period_ns;
-	source->read_python = read_python;
-	if (!sampler_settings.stack_bytes)
-		state_source("partial: no native frames: PPERF_SAMPLE_STACK is 0");
-	else
-		try_rings();
+	if (!source->period_ns) {
+		source->period_ns = period_ns;
+		source->read_python = read_python;
+		if (sampler_settings.stack_bytes)
+			try_rings();
+		else
+			state_source("partial: no native frames: PPERF_SAMPLE_STACK is 0");
+	}
+	source->can_wait = source->on && perf_rings_can_wait();
 }
 
 void perf_source_set_period(uint64_t period_ns)

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * The number of threads is known from the number of links of /proc/self/task, which is open all the
- * time. Opening it anew each time would take the lowest descriptor number for a moment, which
- * another thread of the program may be about to get.
+ * The number of threads is known from the number of links of /proc/self/task.
  */
 #include "collector/sample/sampled_threads.h"
 
-#include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
-#include "collector/process/high_descriptor.h"
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
-#include "collector/sample/wait_clock.h"
 #include "collector/stream/peer.h"
 
 #include <dirent.h>
@@ -21,7 +16,7 @@
 #include <unistd.h>
 
 #define LISTING_BYTES (32u << 10)
-#define REOPEN_NS UINT64_C(1000000000)
+#define FOLDER "/proc/self/task"
 
 /* As the kernel writes it (getdents64(2)). */
 struct listed_entry {
@@ -38,7 +33,6 @@ static struct thread_list {
 	uint32_t count;
 	bool is_set_up;     /* the threads that were there before the sampler are in the list */
 	uint32_t entries;   /* threads in /proc/self/task at the last listing, pperf's too */
-	uint64_t missed_at; /* when the descriptor was found closed, CLOCK_MONOTONIC in ns */
 	uint64_t ended_ns;  /* sum of the clocks of threads that have ended, at their last look */
 	uint64_t before_ns; /* CPU time of the process that is not of these threads, at setup */
 	uint64_t streams;   /* stream_peer_count() when the streams were last looked up */
@@ -48,72 +42,6 @@ static struct thread_list {
 } * list;
 
 #define BY_TID (2 * SAMPLED_THREADS_MAX)
-
-/* The descriptor of /proc/self/task, with its identity. Inherited by a forked child, which closes
- * it. */
-static struct {
-	int descriptor; /* plus 1; 0: none */
-	dev_t device;
-	ino_t inode;
-} folder;
-
-/* Whether the descriptor is still ours: the program may have closed it, and have another file under
- * its number. Stores the number of links. */
-static bool folder_is_ours(nlink_t *links)
-{
-	struct stat now;
-
-	if (!folder.descriptor || fstat(folder.descriptor - 1, &now) ||
-		now.st_dev != folder.device || now.st_ino != folder.inode)
-		return false;
-	*links = now.st_nlink;
-	return true;
-}
-
-void sampled_threads_open(void)
-{
-	nlink_t links;
-	struct stat status;
-	int low, high;
-
-	if (folder_is_ours(&links))
-		return;
-	folder.descriptor = 0;
-	low = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	high = low < 0 ? -1 : high_descriptor(low);
-	if (low >= 0)
-		close(low);
-	if (high < 0 || fstat(high, &status))
-		return;
-	folder.device = status.st_dev;
-	folder.inode = status.st_ino;
-	folder.descriptor = high + 1;
-}
-
-/* Opens the folder again, later than the program has closed it: programs that close all descriptors
- * open others next, and expect the lowest numbers. */
-static bool reopen_folder(nlink_t *links)
-{
-	const uint64_t now_ns = clock_monotonic_ns();
-
-	if (!list->missed_at)
-		list->missed_at = now_ns;
-	if (now_ns - list->missed_at < REOPEN_NS)
-		return false;
-	list->missed_at = now_ns;
-	sampled_threads_open();
-	return folder_is_ours(links);
-}
-
-void sampled_threads_forked(void)
-{
-	nlink_t links;
-
-	if (folder_is_ours(&links))
-		close(folder.descriptor - 1);
-	folder.descriptor = 0;
-	wait_clocks_forked();
-}
 
 /* ---- the table ---- */
 
@@ -205,14 +133,15 @@ static void add_listed(size_t bytes)
 
 static bool read_folder(void)
 {
-	long got = -1;
+	const int folder = open(FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long got;
 
-	if (lseek(folder.descriptor - 1, 0, SEEK_SET) != 0)
+	if (folder < 0)
 		return false;
 	list->entries = 0;
-	while ((got = syscall(
-			SYS_getdents64, folder.descriptor - 1, list->listing, LISTING_BYTES)) > 0)
+	while ((got = syscall(SYS_getdents64, folder, list->listing, LISTING_BYTES)) > 0)
 		add_listed((size_t)got);
+	close(folder);
 	return got == 0 && list->entries;
 }
 
@@ -230,15 +159,15 @@ static void look_up_streams(void)
 
 bool sampled_threads_update(bool must)
 {
-	nlink_t links = 0;
+	struct stat status;
 	bool read;
 
-	if (!folder_is_ours(&links) && !reopen_folder(&links)) {
+	if (stat(FOLDER, &status)) {
 		add_thread((uint32_t)getpid());
 		look_up_streams();
 		return false;
 	}
-	if (!must && links == list->entries + 2) {
+	if (!must && status.st_nlink == list->entries + 2) {
 		look_up_streams();
 		return true;
 	}

@@ -43,11 +43,6 @@ struct sampled_thread {
 /* Called with a thread that was found or that has ended, before it leaves the list. */
 typedef void thread_observer(struct sampled_thread *thread);
 
-/* Opens the list of threads, as a descriptor with a high number. Called by a thread of the program,
- * which gets no low number that another thread expects. Then only if the program closed it, a
- * second later. */
-void sampled_threads_open(void);
-
 /* Prepares the list. `found`, `ended`: called by sampled_threads_update. Returns false if there is
  * no memory. */
 bool sampled_threads_setup(thread_observer *found, thread_observer *ended);
@@ -71,8 +66,5 @@ bool sampled_thread_look(struct sampled_thread *thread);
  * thread has seen: of threads that began and ended between two looks, and the ends of others. The
  * time of pperf's own threads is left out. Call it right after a look at all threads. */
 uint64_t sampled_threads_unseen_ns(void);
-
-/* Closes the descriptor that a forked child has inherited from its parent. Called in the child. */
-void sampled_threads_forked(void);
 
 #endif

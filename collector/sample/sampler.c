@@ -7,7 +7,6 @@
 #include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
-#include "collector/sample/perf_ring.h"
 #include "collector/sample/perf_source.h"
 #include "collector/sample/tick.h"
 
@@ -154,9 +153,6 @@ void sampler_start(void)
 	sigfillset(&all);
 	/* The thread inherits the mask, so the program's signals are never delivered to it. */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	sampled_threads_open();
-	if (!sampler_settings.no_perf && sampler_settings.stack_bytes)
-		perf_rings_prepare();
 	pthread_mutex_lock(&sampler->lock);
 	start_locked();
 	pthread_mutex_unlock(&sampler->lock);
@@ -226,8 +222,6 @@ void sampler_fork_parent(void)
 void sampler_forked(void)
 {
 	is_forked = true;
-	perf_rings_forked();
-	sampled_threads_forked();
 }
 
 bool sampler_is_forked(void)

@@ -7,8 +7,10 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
 #include "collector/process/thread_clock.h"
+#include "collector/sample/brake.h"
 #include "collector/sample/perf_source.h"
 #include "collector/sample/sampler.h"
+#include "collector/sample/wait_clock.h"
 #include "collector/sample/wall_samples.h"
 #include "collector/stream/control.h"
 #include "collector/stream/recording_switch.h"
@@ -22,7 +24,6 @@
 #define UPDATE_NS UINT64_C(10000000)  /* between two looks for new threads */
 #define CONTROL_NS UINT64_C(50000000) /* between two looks for requests of `pperf ctl` */
 #define RINGS_NS UINT64_C(50000000)   /* between two looks at the clocks of threads with a ring */
-#define BRAKE_NS UINT64_C(5000000000) /* in which the sampler's CPU time is compared */
 #define STATE_NS UINT64_C(250000000)  /* between two records of the clocks */
 /* A process that has no file gets one for its samples when it has used so much CPU time. Shells and
  * other programs that only start the profiled one use less, and leave no file. */
@@ -35,10 +36,12 @@ static struct ticker {
 	uint64_t next_ns, period_ns;
 	uint64_t update_ns, control_ns, state_ns, rings_ns; /* when that is due */
 	uint64_t own_cpu_ns; /* of this thread, at the last SELF record */
-	uint64_t brake_ns, brake_own_ns, brake_process_ns; /* when the cost was last compared */
-	uint64_t lost; /* samples of unseen CPU time, counted so far */
+	struct brake brake;
+	uint64_t longest_ns; /* the longest period so far for which the brake is the reason */
+	uint64_t lost;       /* samples of unseen CPU time, counted so far */
 	uint64_t random;
 	struct trace_clock began;
+	bool looks; /* at threads; not before there is a file */
 	bool paused, python_is_prepared, all_have_rings;
 	bool look_at_rings; /* at the clocks of threads with a ring too, in this tick */
 } * ticker;
@@ -204,13 +207,6 @@ static void state_own_cost(void)
 	stream_leave();
 }
 
-/* A process that sleeps has nearly no CPU time to compare with: less than 1/200 of a core is never
- * too much. */
-static bool is_too_much(uint64_t own_ns, uint64_t process_ns, uint64_t elapsed_ns)
-{
-	return own_ns > process_ns / 50 && own_ns > elapsed_ns / 200;
-}
-
 /* Opens the rings of the threads that have none. */
 static void open_rings(void)
 {
@@ -237,30 +233,37 @@ static void change_rings(void)
 	open_rings();
 }
 
-/* Halves the rate if the sampler has taken more than its share of CPU time. */
-static void brake(uint64_t now_ns)
+static void state_slower(void)
 {
-	const uint64_t process_ns = process_cpu_ns(), elapsed_ns = now_ns - ticker->brake_ns;
-	uint64_t own_ns;
 	char text[200];
 
-	if (elapsed_ns < BRAKE_NS || !cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &own_ns))
+	snprintf(text, sizeof text,
+		"The sampler took more than 2 %% of the process's CPU time, and so it took only "
+		"%.3g samples a second of each thread for some time, instead of %u.",
+		1e9 / (double)ticker->period_ns, sampler_settings.hz);
+	meta_set("warning.sampler", text);
+}
+
+/* Halves or doubles the rate by what the sampler costs. */
+static void brake(void)
+{
+	struct sampler_cost now = { clock_monotonic_ns(), 0, process_cpu_ns() };
+	enum brake_verdict verdict;
+
+	if (!cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &now.own_ns))
 		return;
-	if (ticker->brake_ns &&
-		is_too_much(own_ns - ticker->brake_own_ns, process_ns - ticker->brake_process_ns,
-			elapsed_ns) &&
-		ticker->period_ns < SECOND_NS) {
+	verdict = brake_judge(&ticker->brake, &now);
+	if (verdict == BRAKE_SLOWER && ticker->period_ns < SECOND_NS) {
 		ticker->period_ns *= 2;
 		change_rings();
-		snprintf(text, sizeof text,
-			"The sampler took more than 2 %% of the process's CPU time, and so it took "
-			"%.3g samples a second of each thread in the end, instead of %u.",
-			1e9 / (double)ticker->period_ns, sampler_settings.hz);
-		meta_set("warning.sampler", text);
+		if (ticker->period_ns > ticker->longest_ns) {
+			ticker->longest_ns = ticker->period_ns;
+			state_slower();
+		}
+	} else if (verdict == BRAKE_FASTER && ticker->period_ns > SECOND_NS / sampler_settings.hz) {
+		ticker->period_ns /= 2;
+		change_rings();
 	}
-	ticker->brake_ns = now_ns;
-	ticker->brake_own_ns = own_ns;
-	ticker->brake_process_ns = process_ns;
 }
 
 /* Writes the clocks of all threads, what was lost and what it has cost. */
@@ -270,7 +273,7 @@ static void state_all(void)
 	struct sampled_thread *threads = sampled_threads(&count);
 
 	count_unseen();
-	brake(clock_monotonic_ns());
+	brake();
 	if (!trace_header())
 		return;
 	for (uint32_t i = 0; i < count; i++)
@@ -325,6 +328,18 @@ static void close_rings(void)
 		perf_source_close(&threads[i]);
 }
 
+/* The descriptors of this thread end with it, but its list of threads may be used again. */
+static void close_wait_clocks(void)
+{
+	uint32_t count;
+	struct sampled_thread *threads = sampled_threads(&count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		wait_clock_close(threads[i].wall.clock);
+		threads[i].wall.clock = 0;
+	}
+}
+
 /* Follows the recording switch. Returns whether samples are to be taken. */
 static bool follow_switch(void)
 {
@@ -355,14 +370,19 @@ static void state_source(void)
 	meta_set_all(facts, sizeof facts / sizeof facts[0]);
 }
 
+static void state_no_memory(void)
+{
+	meta_set("source.cpu_samples", "off: there is no memory for the list of threads (0)");
+}
+
 static void set_up(void)
 {
 	ticker->period_ns = SECOND_NS / sampler_settings.hz;
 	ticker->random = clock_now() | 1;
 	ticker->next_ns = ticker->state_ns = clock_monotonic_ns();
-	ticker->own_cpu_ns = ticker->brake_ns = 0;
-	ticker->paused = is_paused();
-	perf_source_begin(ticker->period_ns, hooks->read_python);
+	ticker->own_cpu_ns = 0;
+	ticker->brake = (struct brake){ .window = { 0 } };
+	ticker->looks = ticker->paused = false;
 }
 
 bool tick_begin(void)
@@ -373,12 +393,28 @@ bool tick_begin(void)
 	}
 	if (ticker)
 		set_up();
-	if (!ticker || !sampled_threads_setup(on_found, on_ended)) {
-		meta_set("source.cpu_samples",
-			"off: there is no memory for the list of threads (0)");
+	else
+		state_no_memory();
+	return ticker != NULL;
+}
+
+/* Begins to look at threads, if it is time for the first samples. All descriptors that are opened
+ * from now on are this thread's own. Returns whether threads are looked at. */
+static bool begin_to_look(void)
+{
+	if (ticker->looks)
+		return true;
+	if (is_paused() || !trace_open())
+		return false;
+	trace_use_private_files();
+	wait_clocks_begin();
+	if (!sampled_threads_setup(on_found, on_ended)) {
+		state_no_memory();
 		return false;
 	}
+	perf_source_begin(ticker->period_ns, hooks->read_python);
 	open_rings();
+	ticker->looks = true;
 	return true;
 }
 
@@ -423,7 +459,7 @@ bool tick(void)
 		control_poll();
 	if (!ticker->python_is_prepared)
 		ticker->python_is_prepared = !hooks->prepare_python || hooks->prepare_python();
-	if (!follow_switch())
+	if (!begin_to_look() || !follow_switch())
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
@@ -446,12 +482,13 @@ bool tick_read_rings(void)
 
 bool tick_finish(void)
 {
-	if (!ticker)
+	if (!ticker || !ticker->looks)
 		return true;
 	sampled_threads_update(false);
-	if (!is_paused() && trace_header())
+	if (!is_paused())
 		look_at_all(TRACE_SAMPLE_WEIGHT_NS);
 	state_all();
 	close_rings();
+	close_wait_clocks();
 	return true;
 }

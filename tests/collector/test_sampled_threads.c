@@ -94,7 +94,6 @@ static unsigned threads_of_process(void)
 static void set_up(void)
 {
 	collector_start(0);
-	sampled_threads_open();
 	ck_assert(sampled_threads_setup(count_found, count_ended));
 }
 
@@ -175,22 +174,6 @@ START_TEST(cpu_time_of_a_thread_that_no_look_has_seen_is_known)
 }
 END_TEST
 
-START_TEST(a_descriptor_that_the_program_took_is_left_alone)
-{
-	struct sampled_thread *thread;
-
-	/* All descriptors are closed, and the numbers are used by other files. */
-	for (int i = 3; i < 1100; i++)
-		if (i == 1000 || i == 500 || i == 200 || i == 64)
-			dup2(0, i);
-	thread = sampled_threads_find((uint32_t)getpid());
-	sampled_threads_update(true);
-	sampled_threads_forked();
-	ck_assert_int_eq(close(1000), 0);
-	ck_assert_ptr_nonnull(thread);
-}
-END_TEST
-
 static volatile sig_atomic_t below;
 
 static void on_signal(int number)
@@ -223,7 +206,6 @@ int main(void)
 	tcase_add_test(tests, a_thread_of_pperf_is_not_sampled);
 	tcase_add_test(tests, many_threads_stay_apart);
 	tcase_add_test(tests, cpu_time_of_a_thread_that_no_look_has_seen_is_known);
-	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
 	tcase_add_test(tests, a_signal_handler_is_noticed);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

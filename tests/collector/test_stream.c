@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,45 @@ static int closes_and_goes_on(void)
 START_TEST(a_descriptor_that_the_program_closed_is_found_again)
 {
 	ck_assert_int_eq(in_a_child(closes_and_goes_on), 0);
+}
+END_TEST
+
+static sem_t may_go_on;
+
+/* Writes by a thread with descriptors of its own. */
+static void *fill_with_private_files(void *is_private)
+{
+	*(bool *)is_private = trace_use_private_files();
+	sem_post(&may_go_on);
+	fill(100000);
+	return NULL;
+}
+
+static int closes_beside_private_files(void)
+{
+	struct trace_reader *reader;
+	bool is_private = false;
+	pthread_t thread;
+
+	sem_init(&may_go_on, 0, 0);
+	fill(10);
+	if (pthread_create(&thread, NULL, fill_with_private_files, &is_private))
+		return 1;
+	sem_wait(&may_go_on);
+	close_all();
+	fill(100000);
+	pthread_join(thread, NULL);
+	collector_finish();
+	reader = collector_open_trace();
+	if (count_pushes(reader) != 200010)
+		return 2;
+	reader_close(reader);
+	return is_private ? 0 : 3;
+}
+
+START_TEST(a_thread_with_private_files_writes_on_while_the_program_closes_all)
+{
+	ck_assert_int_eq(in_a_child(closes_beside_private_files), 0);
 }
 END_TEST
 
@@ -529,6 +569,7 @@ int main(void)
 	tcase_add_loop_test(
 		tests, a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged, 0, 2);
 	tcase_add_test(tests, a_descriptor_that_the_program_closed_is_found_again);
+	tcase_add_test(tests, a_thread_with_private_files_writes_on_while_the_program_closes_all);
 	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
 	tcase_add_loop_test(
 		tests, where_the_kernel_empties_no_memory_a_forked_child_does, 0, KERNELS - OLD);

@@ -223,6 +223,28 @@ def few_descriptors_are_enough(folder):
     assert Samples([t for t in traces(folder)][0]).check().weight() > 0.5e9
 
 
+COUNTS_DESCRIPTORS = """
+import os, time
+def seen():
+    return [os.stat(f"/proc/self/fd/{fd}").st_ino for fd in os.listdir("/proc/self/fd") if int(fd) > 2 and os.path.exists(f"/proc/self/fd/{fd}")]
+while time.process_time() < 0.5:
+    pass
+print(seen(), flush=True)
+if not os.fork():
+    print(seen(), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@case
+def the_program_and_its_child_see_no_descriptor_but_the_trace_file(folder):
+    for kind, clock in [("perf", "cpu"), ("clock", "wall")]:
+        result = sampled(folder, PYTHONS[0], "-c", COUNTS_DESCRIPTORS, hz=999, env={"PPERF_SAMPLE_KIND": kind, "PPERF_SAMPLE_CLOCK": clock, "PPERF_OUTPUT": "t.bin"})
+        assert result.stdout == b"[%d]\n" % (folder / "t.bin").stat().st_ino * 2, (kind, result)
+        assert Samples(folder / "t.bin").samples
+
+
 @case
 def a_schedule_and_a_ring_pause_and_keep_samples(folder):
     sampled(folder, "sampled", "split", 2, env={"PPERF_RING": "1M"})
