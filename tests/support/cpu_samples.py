@@ -46,9 +46,9 @@ class Samples:
     def weight(self, of=lambda r: True):
         return sum(WEIGHT_NS * r.weight for r in self.samples if of(r))
 
-    def by_node(self):
+    def by_node(self, of=lambda r: True):
         sums = collections.Counter()
-        for r in self.samples:
+        for r in filter(of, self.samples):
             sums[self.trace.names.get(self.nodes[r.node].name) if r.node else None] += WEIGHT_NS * r.weight
         return sums
 
