@@ -110,6 +110,7 @@ packages_of() {
 		python3 -m pip --version > /dev/null 2>&1 || need python3-pip
 		has_command perf || need linux-perf
 		has_command gdb || need gdb
+		has_command valgrind || need valgrind
 		has_library libprofiler.so.0 || need libgoogle-perftools4
 		;;
 	bench) has_command valgrind || need valgrind ;;
