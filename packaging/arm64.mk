@@ -14,7 +14,7 @@ arm64:
 dist-arm64:
 	@$(ARM64_SETUP) dist
 test-arm64:
-	@$(ARM64_SETUP) all $(SUITE_SOURCES:%.c=$(ARM64_BUILD)/%) $(ARM64_BUILD)/tests/programs/ranges
+	@$(ARM64_SETUP) all $(SUITE_SOURCES:%.c=$(ARM64_BUILD)/%) $(addprefix $(ARM64_BUILD)/tests/programs/,ranges sampled)
 	@$(MAKE) --no-print-directory -s all $(BUILD)/tests/programs/ranges
 	@$(PYTHON) tests/run.py --build $(BUILD) arm64
 

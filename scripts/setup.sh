@@ -1,6 +1,6 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch readers bench peers deb arm64 fuzz.
+# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch readers profilers bench peers deb arm64 fuzz.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda; libraries for aarch64, which the system's own do not mix with, from the same
 # apt, into build/aarch64. --check installs nothing: it says what is missing and fails.
@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 # Headers, and the two libraries a program of ours may load. Any CUDA 12 or 13 can be traced with them.
 WHEELS='nvidia-cuda-runtime==13.0.96 nvidia-cuda-crt==13.0.88 nvidia-cuda-cupti==13.0.85 nvidia-nvtx==13.0.85'
+PY_SPY=py-spy==0.4.3
 CUDA_PREFIXES=${CUDA_PREFIXES-/usr/local/cuda /opt/cuda}
 
 # What pperf-report and the Check suites need, and what those need.
@@ -19,6 +20,7 @@ ARM64='libelf-dev libelf1 zlib1g-dev zlib1g libiberty-dev libsqlite3-dev libsqli
 packages=
 check=
 arm64=
+py_spy=
 die() { echo "pperf setup: $*" >&2; exit 1; }
 need() { case " $packages " in *" $1 "*) ;; *) packages="$packages $1" ;; esac; }
 has_command() { command -v "$1" > /dev/null 2>&1; }
@@ -103,6 +105,14 @@ packages_of() {
 		has_command dot || need graphviz
 		has_command go || need golang-go # for `go tool pprof`
 		;;
+	profilers) # with which CPU samples are compared; `make test` skips those tests where they are not there
+		py_spy=1
+		python3 -m pip --version > /dev/null 2>&1 || need python3-pip
+		has_command perf || need linux-perf
+		has_command gdb || need gdb
+		has_command valgrind || need valgrind
+		has_library libprofiler.so.0 || need libgoogle-perftools4
+		;;
 	bench) has_command valgrind || need valgrind ;;
 	peers)
 		has_command lttng || need lttng-tools
@@ -125,7 +135,7 @@ packages_of() {
 		fuzz_clang || { need clang; need "$(clang_runtime)"; }
 		has_command objcopy || need binutils
 		;;
-	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, readers, bench, peers, deb, arm64, fuzz" ;;
+	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, readers, profilers, bench, peers, deb, arm64, fuzz" ;;
 	esac
 }
 
@@ -160,6 +170,16 @@ install_cuda() {
 	is_cuda build/cuda || die "the wheels $WHEELS do not contain the expected headers"
 }
 
+install_py_spy() {
+	[ -z "$check" ] || die "py-spy is missing; run scripts/setup.sh profilers"
+	rm -rf build/py-spy build/py-spy.new
+	python3 -m pip download --quiet --no-deps --only-binary :all: --dest build/py-spy.new "$PY_SPY" > build/setup.log 2>&1 ||
+		{ tail -1 build/setup.log >&2; die "pip could not download $PY_SPY"; }
+	python3 -m zipfile -e build/py-spy.new/*.whl build/py-spy.new/unpacked &&
+		mv build/py-spy.new/unpacked/*.data/scripts build/py-spy && chmod +x build/py-spy/py-spy || die "the wheel $PY_SPY has no program"
+	rm -rf build/py-spy.new
+}
+
 # A list of packages of its own, so that this needs no rights and the system stays as it is.
 install_arm64() {
 	[ -z "$check" ] || die "the libraries for aarch64 are missing; run scripts/setup.sh arm64"
@@ -186,10 +206,11 @@ install_arm64() {
 
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|readers|bench|peers|deb|arm64|fuzz ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|readers|profilers|bench|peers|deb|arm64|fuzz ...'
 mkdir -p build
 [ "$*" = library ] && library_packages || build_packages
 for part in "$@"; do packages_of "$part"; done
 [ -z "$packages" ] || install_packages
 find_cuda > /dev/null || install_cuda
 [ -z "$arm64" ] || [ -d build/aarch64 ] || install_arm64
+[ -z "$py_spy" ] || has_command py-spy || [ -x build/py-spy/py-spy ] || install_py_spy

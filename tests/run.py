@@ -23,8 +23,8 @@ QEMU = {"QEMU_LD_PREFIX": "/usr/aarch64-linux-gnu", "QEMU_SET_ENV": "LD_LIBRARY_
         "PPERF_TEST_UNDER": "qemu-aarch64-static", "CK_EXCLUDE_TAGS": "real-kernel"}
 # Scripts of tests/torch that leave out slow cases if PPERF_TEST_QUICK is set.
 QUICK = ("test_battery.py", "test_compile.py", "test_device.py", "test_device_ladder.py", "test_device_memory.py", "test_exit.py", "test_interrupts.py",
-         "test_memory_situations.py", "test_modules.py", "test_ooms.py", "test_profiler_beside.py", "test_segments.py", "test_snapshot_import.py",
-         "test_steps.py", "test_timeline_import.py", "test_truth.py")
+         "test_memory_situations.py", "test_modules.py", "test_ooms.py", "test_profiler_beside.py", "test_sampling.py", "test_segments.py",
+         "test_snapshot_import.py", "test_steps.py", "test_timeline_import.py", "test_truth.py")
 GIVEN = ("PPERF_TEST_DATA", "PPERF_TEST_PROGRAMS", "PPERF_TEST_PACKAGES")  # folders of files that are not part of the project
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=99",

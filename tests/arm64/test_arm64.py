@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Traces of aarch64 and of x86-64, read by the report of either: the same bytes come out."""
 import os, subprocess
+from cpu_samples import ON_CPU, Samples
 from harness import *
 
 ARM64 = BUILD / "arm64"
@@ -44,6 +45,21 @@ def both_reports_say_the_same_of_a_trace_of_aarch64(folder):
 def both_reports_say_the_same_of_a_trace_of_x86_64(folder):
     traced(folder, "ranges", 2, 50)
     expect_the_same(folder, folder / "trace.bin")
+
+
+@case
+def threads_are_sampled_by_their_clocks(folder):
+    for clock in ("cpu", "wall"):
+        trace = folder / (clock + ".bin")
+        settings = {"LD_PRELOAD": ARM64 / "libpperf.so", "PPERF_SAMPLE": 99, "PPERF_SAMPLE_CLOCK": clock, "PPERF_OUTPUT": trace}
+        used = int(emulated(folder, ARM64 / "tests" / "programs" / "sampled", "split", 3, env=settings).stdout)
+        samples = Samples(trace).check()
+        by_node = samples.by_node(lambda r: r.state == ON_CPU)
+        on_cpu = sum(by_node.values())
+        share = by_node["three"] / (by_node["three"] + by_node["one"])
+        assert abs(share - 0.75) < 0.08 and 0.8 * used < on_cpu <= used, (by_node, on_cpu, used)
+        # qemu has neither process_vm_readv nor events.
+        assert samples.meta["sample.source"] == "clock" and "(ENOSYS)" in samples.meta["source.cpu_samples"], samples.meta
 
 
 @case

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: MIT
 // native_stacks SECONDS THREADS: each thread uses that much CPU time, three parts of four in spend_three and one in spend_one, called in
 // many ways: by callbacks of libc, below frames of unknown size, by functions that throw, in a handler on a stack of its own.
-// native_stacks filtered COMMAND...: executes the command where a filter refuses perf_event_open, as containers do.
 #include <algorithm>
 #include <alloca.h>
 #include <csignal>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdexcept>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <cerrno>
-#include <unistd.h>
 
 static thread_local volatile unsigned long sink;
 static double seconds;
@@ -123,31 +115,12 @@ static void *work(void *)
 	return nullptr;
 }
 
-static int run_filtered(char **command)
-{
-	sock_filter steps[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const sock_fprog filter = { 4, steps };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-		prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
-		return 77;
-	execvp(*command, command);
-	return 127;
-}
-
 int main(int argc, char **argv)
 {
 	struct sigaction action = {};
 	pthread_attr_t small;
 	pthread_t threads[64];
 
-	if (argc > 2 && !strcmp(argv[1], "filtered"))
-		return run_filtered(argv + 2);
 	seconds = argc > 1 ? atof(argv[1]) : 1;
 	const int count = argc > 2 ? std::min(atoi(argv[2]), 64) : 1;
 	action.sa_handler = in_handler;

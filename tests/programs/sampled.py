@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Uses CPU time in Python functions of known names, for the tests of CPU samples: sampled.py MODE SECONDS.
 
-split: `three` and `one` use CPU time as 3 to 1. churn: frames, generators, threads and code objects come and go. fork: a child by os.fork.
+split: `three` and `one` use CPU time as 3 to 1. dozen: twelve functions in turn, of which work_N takes N + 3 parts.
+churn: frames, generators, threads and code objects come and go. fork: a child by os.fork.
 """
 import os, sys, threading, time
 
@@ -25,6 +26,18 @@ def split(seconds):
     while time.thread_time() < end:
         three()
         one()
+
+
+def dozen(seconds):
+    functions = []
+    for number in range(12):
+        space = {}
+        exec("def work_%d():\n    for _ in range(%d):\n        sum(range(50))\n        sorted((3, 1, 2))\n" % (number, 60 * (number + 3)), space)
+        functions.append(space["work_%d" % number])
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for function in functions:
+            function()
 
 
 def generator(depth):
@@ -69,4 +82,4 @@ def fork(seconds):
 
 
 if __name__ == "__main__":
-    {"split": split, "churn": churn, "fork": fork}[sys.argv[1]](float(sys.argv[2]))
+    {"split": split, "dozen": dozen, "churn": churn, "fork": fork}[sys.argv[1]](float(sys.argv[2]))

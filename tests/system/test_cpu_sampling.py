@@ -2,62 +2,17 @@
 # SPDX-License-Identifier: MIT
 """CPU samples (PPERF_SAMPLE): their weights are the threads' CPU time, they are where it was used, and the sampled program behaves as without them."""
 import collections, re, signal
+from cpu_samples import *
 from harness import *
 from python_versions import interpreters
 import raw_trace
 
-ON_CPU, WAITS, BLOCKED, KERNEL = 1, 2, 3, 4
-HAS_NODE, MOVED, NO_PYTHON = 1, 8, 16
-RESUMED = 1
-LOST_SAMPLES = 9
 PYTHONS = [path for _, free_threaded, path in interpreters() if not free_threaded]
 SCRIPT = ROOT / "tests/programs/sampled.py"
 
 
 def sampled(folder, *arguments, hz=99, env=None, **options):
     return traced(folder, *arguments, env={"PPERF_SAMPLE": str(hz), "PPERF_SAMPLE_KIND": "clock", **(env or {})}, **options)
-
-
-class Samples:
-    """The samples of a trace, and the clocks of the threads that they are of."""
-
-    def __init__(self, path):
-        self.trace = raw_trace.whole(path)
-        self.samples = [r for r in self.trace.records if r.kind == "SAMPLE"]
-        self.frames = {f.frame: f for f in self.trace.dictionary["PYTHON_FRAME"]}
-        self.nodes = {n.node: n for n in self.trace.dictionary["NODE"]}
-        self.lost = self.trace.lost[LOST_SAMPLES]
-        self.clocks, last = {}, {}
-        for record in self.trace.records:
-            if record.kind == "SAMPLED_THREAD":
-                passed = 0 if record.flags & RESUMED else record.cpu_ns - last[record.tid]
-                self.clocks[record.tid] = self.clocks.get(record.tid, 0) + passed
-                last[record.tid] = record.cpu_ns
-
-    def weight(self, of=lambda r: True):
-        return sum(16 * r.weight for r in self.samples if of(r))
-
-    def by_node(self):
-        sums = collections.Counter()
-        for r in self.samples:
-            sums[self.trace.names.get(self.nodes[r.node].name) if r.node else None] += 16 * r.weight
-        return sums
-
-    def stack(self, sample):
-        """The names of the Python functions, the outermost first."""
-        names, frame = [], sample.python
-        while frame:
-            names.append(self.trace.names[self.frames[frame].function])
-            frame = self.frames[frame].parent
-        return names[::-1]
-
-    def check(self):
-        """What holds in every trace of the CPU clock."""
-        for tid, clock in self.clocks.items():
-            weight = self.weight(lambda r: r.tid == tid and r.state in (ON_CPU, KERNEL))
-            assert abs(weight - clock) <= 0.01 * clock + 1000, (tid, weight, clock)
-        assert self.samples and all(r.tid in self.clocks for r in self.samples)
-        return self
 
 
 @case
@@ -72,10 +27,16 @@ def a_program_without_ranges_is_sampled_and_the_weights_are_its_cpu_time(folder)
 
 @case
 def samples_are_in_the_range_that_used_the_time(folder):
-    sampled(folder, "sampled", "split", 6)
-    by_node = Samples(folder / "trace.bin").check().by_node()
-    share = by_node["three"] / (by_node["three"] + by_node["one"])
-    assert abs(share - 0.75) < 0.04, by_node
+    sums = collections.Counter()
+    # 1,600 samples have a standard error of 1.1 points, so a run that is not within two is continued by another.
+    for number in range(3):
+        trace = folder / ("%d.bin" % number)
+        sampled(folder, "sampled", "split", 8, hz=199, env={"PPERF_OUTPUT": str(trace)})
+        sums.update(Samples(trace).check().by_node())
+        share = sums["three"] / (sums["three"] + sums["one"])
+        if abs(share - 0.75) < 0.02:
+            break
+    assert abs(share - 0.75) < 0.02, sums
 
 
 @case
@@ -144,21 +105,22 @@ def many_short_threads_lose_nothing_silently(folder):
 @waits
 @case
 def the_states_of_a_thread_add_up_to_the_time_that_has_passed(folder):
-    sampled(folder, "sampled", "waits", 3, env={"PPERF_SAMPLE_CLOCK": "wall"})
+    sampled(folder, "sampled", "waits", 6, env={"PPERF_SAMPLE_CLOCK": "wall"})
     samples = Samples(folder / "trace.bin").check()
     by_node, states = samples.by_node(), collections.Counter()
     for r in samples.samples:
         states[r.state] += 16 * r.weight
-    assert states[BLOCKED] > 3 * 2.4e9, states
+    assert states[BLOCKED] > 6 * 2.4e9, states
     for name in ("lock", "sleep", "pipe"):
-        assert 0.85 * 3e9 < by_node[name] < 1.1 * 3e9 + 1e9, (name, by_node)
-    rate = samples.trace.ticks_per_ns
+        assert 0.85 * 6e9 < by_node[name] < 1.1 * 6e9 + 1e9, (name, by_node)
     main = min(r.tid for r in samples.samples)
-    of_main = sorted((r for r in samples.samples if r.tid == main), key=lambda r: r.stamp - r.ago)
-    # The first sample represents the time before it.
-    passed = (max(r.stamp for r in of_main) - of_main[0].stamp + of_main[0].ago) / rate + 16 * of_main[0].weight
+    of_main = [r for r in samples.samples if r.tid == main]
+    first = min(r.stamp - r.ago for r in of_main)
+    # The samples of the first look represent the time before it. A blocked one is written later, for the place of the look before.
+    before = 16 * sum(r.weight for r in of_main if r.stamp - r.ago == first and r.state != BLOCKED)
+    passed = (max(r.stamp for r in of_main) - first) / samples.trace.ticks_per_ns + before
     sum_ns = samples.weight(lambda r: r.tid == main)
-    assert abs(sum_ns - passed) < 0.02 * passed, (sum_ns, passed)
+    assert abs(sum_ns - passed) < 0.01 * passed, (sum_ns, passed)
 
 
 @case

@@ -3,65 +3,14 @@
 """Native frames of CPU samples: stacks are complete, functions get their share, and where the kernel refuses events the clocks are sampled and
 the reason is said."""
 import collections, os, resource
+from cpu_samples import *
 from harness import *
-import raw_trace
-
-ON_CPU, WAITS, BLOCKED, KERNEL = 1, 2, 3, 4
-GUESSED, CUT = 2, 4
-LOST_SAMPLES = 9
-
-
-class Native:
-    """The samples of a trace with their native frames."""
-
-    def __init__(self, folder):
-        self.trace = raw_trace.whole(traces(folder)[0])
-        self.samples = [r for r in self.trace.records if r.kind == "SAMPLE"]
-        self.native = [r for r in self.samples if r.pc]
-        self.frames = {f.frame: (f.parent, f.address) for f in self.trace.dictionary["FRAME"]}
-        self.lost = self.trace.lost[LOST_SAMPLES]
-        self.meta = self.trace.meta
-        self.symbols = self.read_symbols()
-
-    def read_symbols(self):
-        """Addresses of spend_three and spend_one, in this process."""
-        module = [m for m in self.trace.modules if m.path.endswith("/native_stacks")]
-        if not module:
-            return {}
-        lines = subprocess.run(["nm", "-S", module[0].path], capture_output=True, text=True).stdout.split("\n")
-        found = [line.split() for line in lines if line.endswith((" spend_three", " spend_one"))]
-        return {name: (int(at, 16) + module[0].bias, int(size, 16)) for at, size, _, name in found}
-
-    def function(self, pc):
-        for name, (at, size) in self.symbols.items():
-            if at <= pc < at + size:
-                return name
-
-    def by_function(self):
-        sums = collections.Counter()
-        for r in self.native:
-            sums[self.function(r.pc)] += 1
-        return sums
-
-    def depth(self, sample):
-        depth, frame = 1, sample.native
-        while frame:
-            depth, frame = depth + 1, self.frames[frame][0]
-        return depth
-
-    def complete(self):
-        return sum(not r.flags & CUT for r in self.native) / len(self.native)
-
-
-def can_open_events():
-    return open("/proc/sys/kernel/perf_event_paranoid").read().strip() in ("-1", "0", "1", "2") and os.uname().machine == "x86_64"
-
 
 def run_sampled(folder, seconds, threads, hz=199, before=(), env=None, **options):
     result = subprocess.run([*before, "env", "LD_PRELOAD=" + preload(), program("native_stacks"), str(seconds), str(threads)], cwd=folder,
                             capture_output=True, text=True, timeout=300, env=environment(PPERF_SAMPLE=str(hz), **(env or {})), **options)
     assert result.returncode == 0 and result.stdout == "done\n" and not result.stderr, result
-    return Native(folder)
+    return traced_samples(folder)
 
 
 @case
@@ -70,10 +19,10 @@ def stacks_of_running_threads_are_complete_and_functions_get_their_share(folder)
     assert samples.meta["source.cpu_samples"] == "on" and samples.meta["sample.source"] == "perf", samples.meta
     assert len(samples.native) > 1000 and samples.complete() >= 0.99, (len(samples.native), samples.complete())
     assert sum(bool(r.flags & GUESSED) for r in samples.native) <= 0.005 * len(samples.native)
-    functions = samples.by_function()
+    functions = samples.leaves()
     share = functions["spend_three"] / (functions["spend_three"] + functions["spend_one"])
-    assert abs(share - 0.75) < 0.05 and functions[None] < 0.05 * len(samples.native), functions
-    depths = [samples.depth(r) for r in samples.native]
+    assert abs(share - 0.75) < 0.05 and sum(functions.values()) - functions["spend_three"] - functions["spend_one"] < 0.05 * len(samples.native), functions
+    depths = [len(samples.addresses(r)) for r in samples.native]
     assert max(depths) >= 8 and min(depths) >= 3, (min(depths), max(depths))
 
 
@@ -88,7 +37,7 @@ def eight_threads_at_the_highest_rate_lose_little_and_count_it(folder):
 
 @case
 def where_a_filter_refuses_events_the_clocks_are_sampled_and_the_reason_is_said(folder):
-    samples = run_sampled(folder, 1, 1, before=(program("native_stacks"), "filtered"))
+    samples = run_sampled(folder, 1, 1, before=(program("sampled_storms"), "refuse", "perf_event_open"))
     assert samples.meta["source.cpu_samples"].startswith("partial: no native frames of threads on a core: perf_event_open was refused (EPERM)"), \
         samples.meta
     assert samples.meta["sample.source"] == "clock" and not samples.native

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The cost of a process before and after its own work, in system calls and pages. Times differ
 between machines and are measured by `make bench`."""
-import subprocess
-from harness import LIBRARY, PROGRAMS, SANITIZED, Skip, case, main, run
+import re, shutil, subprocess
+from harness import LIBRARY, PROGRAMS, SANITIZED, Skip, case, main, run, traced
 
 # System calls and pages that may come on top: somewhat more than there are, as C libraries and kernels differ. A system call takes a tenth of a microsecond to
 # one (making the file: thirty), a page one to two.
@@ -39,6 +39,27 @@ def a_process_that_records_nothing_pays_little(folder):
 def a_process_with_a_few_ranges_pays_little(folder):
     adds_at_most(folder, RANGES, PROGRAMS / "ranges", "1", "5")
     assert (folder / "trace.bin").stat().st_size < 24576
+
+
+def pair_instructions(folder, **env):
+    """The instructions of one push and pop on the thread that makes them, those of valgrind's other threads left out."""
+    def of_thread(pairs):
+        traced(folder, "valgrind", "--quiet", "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=" + str(folder / "counts"),
+               PROGRAMS / "ranges", 1, pairs, env=env, timeout=300)
+        found = [int(re.search(r"^totals: (\d+)", path.read_text(), re.M)[1]) for path in folder.glob("counts-*")]
+        for path in folder.glob("*"):
+            path.unlink()
+        return max(found)
+    return (of_thread(60000) - of_thread(20000)) / 40000
+
+
+@case
+def a_range_takes_the_same_instructions_with_and_without_cpu_samples(folder):
+    if SANITIZED or not shutil.which("valgrind"):
+        raise Skip("needs valgrind, and a library without a sanitizer")
+    off, on = pair_instructions(folder), pair_instructions(folder, PPERF_SAMPLE="99")
+    print("# instructions of a push and a pop: %.1f without CPU samples, %.1f with them" % (off, on))
+    assert abs(on - off) <= 0.02 * off and off <= 200, (off, on)
 
 
 @case

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""CPU samples of PyTorch training on the processor: native stacks through MKL and oneDNN, Python frames that agree with them, the bytes that samples
+take, and torch.profiler beside them."""
+import json, pathlib, sys
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from cpu_samples import *
+from harness import *
+
+TRAINING = r"""
+import random, sys, torch
+from torch import nn
+
+torch.set_num_threads(1)
+torch.manual_seed(0)
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.into, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = (part.view(batch, length, 4, width // 4).transpose(1, 2) for part in self.into(self.norm(x)).chunk(3, -1))
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        return x + self.mlp(x)
+
+net = nn.Sequential(nn.Linear(32, 64), *[Block(64) for _ in range(4)], nn.Linear(64, 32))
+optimizer = torch.optim.AdamW(net.parameters(), 1e-3)
+
+def load(count):
+    value, rows = 1, []
+    for _ in range(count):
+        value = (value * 1103515245 + 12345) & 0x7fffffff
+        rows.append(value / 0x7fffffff)
+    return rows
+
+def step():
+    x = torch.tensor(load(8 * 32 * 32)).view(8, 32, 32)
+    optimizer.zero_grad()
+    loss = (net(x) - x).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+STEPS = TRAINING + """
+import time
+while time.process_time() < float(sys.argv[1]):
+    step()
+"""
+PROFILED = TRAINING + """
+import json
+from torch.profiler import ProfilerActivity, profile
+step()
+with profile(activities=[ProfilerActivity.CPU]) as seen:
+    for _ in range(10):
+        step()
+print(json.dumps(sorted((e.key, e.count) for e in seen.key_averages())))
+"""
+
+
+def train(folder, seconds, hz=199, **env):
+    run(folder, sys.executable, "-c", STEPS, seconds, check=0, timeout=390,
+        env={"LD_PRELOAD": preload(), "PPERF_SAMPLE": str(hz), "PPERF_OUTPUT": str(folder / "trace.bin"), **env})
+    return Samples(folder / "trace.bin")
+
+
+def needs_rings(samples):
+    if samples.meta["sample.source"] != "perf":
+        raise Skip(samples.meta["source.cpu_samples"])
+
+
+@case
+def native_stacks_are_complete_and_python_frames_agree_with_them(folder):
+    samples = train(folder, 15)
+    needs_rings(samples)
+    leaves = samples.leaves()
+    blas = sum(count for name, count in leaves.items() if "gemm" in name.lower() or "mkl" in name.lower())
+    # A sample that is read late has Python frames of another time, however well they are read.
+    soon = [r for r in samples.native if r.ago < 1e6 * samples.trace.ticks_per_ns and not r.flags & (MOVED | NO_PYTHON | CUT)]
+    known = [r for r in soon if r.python or r.flags & UNEQUAL]
+    equal = sum(not r.flags & UNEQUAL for r in known) / max(1, len(known))
+    print("# %d native stacks, %.1f %% complete, %d guessed, %d in MKL; %d with Python frames read within 1 ms, %.1f %% of them equal; %d lost" % (
+        len(samples.native), 100 * samples.complete(), sum(bool(r.flags & GUESSED) for r in samples.native), blas, len(known), 100 * equal, samples.lost))
+    assert len(samples.native) > 300 and blas > 0, (len(samples.native), leaves.most_common(20))
+    assert samples.complete() >= 0.9, samples.complete()
+    assert len(known) > 50 and equal >= 0.95, (len(known), equal)
+
+
+def bytes_of(samples):
+    """For each sample, in order: the CPU time until then, and the bytes that it takes. These are its record, its part of the clocks of threads, and frames
+    and names that are new."""
+    native, python, names, sizes, cpu_ns = set(), set(), set(), [], 0
+    clocks = 40 * sum(r.kind == "SAMPLED_THREAD" for r in samples.trace.records) / len(samples.samples)
+    for r in sorted(samples.samples, key=lambda r: r.stamp):
+        size, frame = 48 + clocks, r.native
+        while frame and frame not in native:
+            native.add(frame)
+            size, frame = size + 24, samples.native_frames[frame].parent
+        frame = r.python
+        while frame and frame not in python:
+            python.add(frame)
+            at = samples.frames[frame]
+            for name in {at.function, at.file} - names:
+                names.add(name)
+                size += 16 + len(samples.trace.names[name])
+            size, frame = size + 32, at.parent
+        cpu_ns += WEIGHT_NS * r.weight
+        sizes.append((cpu_ns, size))
+    return sizes
+
+
+@slow
+def samples_take_few_bytes(folder):
+    samples = train(folder, 60, hz=99)
+    sizes = bytes_of(samples)
+    parts = [[size for at, size in sizes if at < 5e9], [size for at, size in sizes if at > 2 / 3 * sizes[-1][0]]]
+    means = [sum(part) / len(part) for part in parts]
+    print("# %d samples; bytes of one in the first 5 s: %.0f, in the last third: %.0f" % (len(sizes), *means))
+    assert len(parts[1]) > 300 and means[1] <= 80 and means[0] <= 300, means
+
+
+@case
+def torch_profiler_counts_what_it_counts_alone(folder):
+    counts = []
+    for env in ({}, {"LD_PRELOAD": preload(), "PPERF_SAMPLE": "199", "PPERF_OUTPUT": str(folder / "trace.bin")}):
+        result = run(folder, sys.executable, "-c", PROFILED, env=env, check=0, timeout=390)
+        counts.append(json.loads(result.stdout.decode().splitlines()[-1]))
+    assert counts[0] == counts[1] and len(counts[0]) > 30, (counts[0], counts[1])
+    assert len(Samples(folder / "trace.bin").samples) > 50
+
+
+main()
