@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/own_lines.h"
 #include "report/base/alloc.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* Returns whether the function is a part of another one that Python runs in a frame of its own. */
@@ -43,25 +44,29 @@ static struct sample_frame own_frame(struct sample_cells *cells, const struct sa
 	struct sample_frame inner = { .function = 0 };
 	const struct known_frame *frame;
 
-	for (uint32_t id = cell->python; (frame = sample_frame_of(&cells->functions, id));) {
-		const struct known_frame at = *frame; /* the list may move */
-
-		id = at.parent;
-		if (!cells->functions.all[at.frame.function].is_own ||
-			is_run_by_library(cells, &at))
+	for (uint32_t at = cell->python; (frame = sample_frame_of(&cells->functions, at));
+		at = frame->parent) {
+		if (!cells->functions.all[frame->frame.function].is_own ||
+			is_run_by_library(cells, frame))
 			continue;
-		if (!is_inner_part(cells, at.frame.function))
-			return at.frame;
+		if (!is_inner_part(cells, frame->frame.function))
+			return frame->frame;
 		if (!inner.function)
-			inner = at.frame;
+			inner = frame->frame;
 	}
 	return inner;
 }
 
 static void add_to_line(struct own_lines *lines, const struct own_line *of)
 {
-	for (size_t i = 0; i < lines->count; i++) {
-		struct own_line *line = &lines->lines[i];
+	const uint64_t hash = hash_u64(
+		hash_u64((uint64_t)of->function << 32 | of->line) ^ of->thread);
+	struct hash_slot *slot;
+
+	hash_index_reserve(&lines->index);
+	for (slot = hash_index_first(&lines->index, hash); slot->number;
+		slot = hash_index_next(&lines->index, slot)) {
+		struct own_line *line = &lines->lines[slot->number - 1];
 
 		if (line->function == of->function && line->line == of->line &&
 			line->thread == of->thread) {
@@ -70,6 +75,13 @@ static void add_to_line(struct own_lines *lines, const struct own_line *of)
 		}
 	}
 	*ARRAY_ADD(lines->lines, lines->room, lines->count) = *of;
+	hash_index_add(&lines->index, slot, hash, (uint32_t)lines->count);
+}
+
+void own_lines_free(struct own_lines *lines)
+{
+	free(lines->lines);
+	hash_index_free(&lines->index);
 }
 
 struct own_lines own_lines_of(struct sample_cells *cells, bool by_thread)

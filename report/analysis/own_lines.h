@@ -20,10 +20,12 @@ struct own_line {
 struct own_lines {
 	struct own_line *lines;
 	size_t count, room;
+	struct hash_index index; /* private */
 };
 
 /* Returns the lines with samples, in no order: one for each thread that ran it if `by_thread`. The
- * caller frees `lines`. */
+ * caller frees them by own_lines_free(). */
 struct own_lines own_lines_of(struct sample_cells *cells, bool by_thread);
+void own_lines_free(struct own_lines *lines);
 
 #endif

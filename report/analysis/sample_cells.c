@@ -110,8 +110,8 @@ static void observe_own_sample(struct sample_cells *cells, const struct observed
 	struct sample_cell cell = { .node = observed->owner,
 		.thread = observed->thread,
 		.leaf = sample->pc ? sample_function_at(&cells->functions, sample->pc) : 0,
-		.native = sample->native,
-		.python = sample->python,
+		.native = sample_frame_number(&cells->functions, sample->native),
+		.python = sample_frame_number(&cells->functions, sample->python),
 		.flags = (uint16_t)(sample->head.flags & ~(unsigned)TRACE_SAMPLE_HAS_NODE),
 		.state = (uint16_t)sample->state };
 
@@ -132,6 +132,7 @@ static void observe_python(struct sample_cells *cells, const struct observed_sam
 {
 	const struct trace_sample_python *record = observed->event->record;
 	const uint64_t since = reader_time(cells->process->reader, record->since);
+	const uint32_t python = sample_frame_number(&cells->functions, record->python);
 	struct pending_samples *pending = pending_of(cells, observed->thread);
 	size_t kept = 0;
 
@@ -142,7 +143,7 @@ static void observe_python(struct sample_cells *cells, const struct observed_sam
 			pending->samples[kept++] = *sample;
 			continue;
 		}
-		sample->cell.python = record->python;
+		sample->cell.python = python;
 		sample->cell.flags &= (uint16_t) ~(
 			TRACE_SAMPLE_MOVED | TRACE_SAMPLE_NO_PYTHON | TRACE_SAMPLE_UNEQUAL);
 		add_to_cell(cells, &sample->cell);

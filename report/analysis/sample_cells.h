@@ -23,7 +23,7 @@ struct sample_cell {
 	uint32_t node;           /* of the process's tree; never 0 */
 	uint32_t thread;         /* index in profile.sampled_threads */
 	uint32_t leaf;           /* function of the innermost instruction; 0: not known */
-	uint32_t native, python; /* frame ids of the trace; 0: none */
+	uint32_t native, python; /* numbers of frames (sample_frame_of); 0: none */
 	uint16_t flags;          /* enum trace_sample_flag, without HAS_NODE */
 	uint16_t state;          /* enum trace_sample_state */
 	struct sample_sums sums;

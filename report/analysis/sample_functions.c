@@ -18,6 +18,9 @@ void sample_functions_begin(struct sample_functions *functions, struct process *
 {
 	*functions = (struct sample_functions){ .process = process };
 	ARRAY_ADD(functions->all, functions->room, functions->count);
+	ARRAY_ADD(functions->frames, functions->frame_room, functions->frame_count);
+	functions->id_last = reader_frame_last(process->reader);
+	functions->numbers = xcalloc(((size_t)functions->id_last + 1) * sizeof *functions->numbers);
 	functions->recent = xcalloc(RECENT_ADDRESSES * sizeof *functions->recent);
 }
 
@@ -25,6 +28,8 @@ void sample_functions_free(struct sample_functions *functions)
 {
 	free(functions->all);
 	free(functions->frames);
+	free(functions->numbers);
+	free(functions->path);
 	free(functions->recent);
 	hash_index_free(&functions->index);
 	hash_index_free(&functions->frame_index);
@@ -248,47 +253,85 @@ static uint32_t python_function(
 	return number;
 }
 
-static struct known_frame new_frame(struct sample_functions *functions, uint32_t id)
-{
-	struct known_frame frame = { .id = id };
-	struct trace_frame_info info;
+/* ---- frames ---- */
 
-	if (!reader_frame(functions->process->reader, id, &info))
-		return frame;
-	frame.parent = info.parent;
+static struct sample_frame make_frame(
+	struct sample_functions *functions, const struct trace_frame_info *info)
+{
 	/* The address of a native frame is where it continues: behind the call. */
-	frame.frame = (struct sample_frame){
-		.function = info.is_python ? python_function(functions, &info.at)
-					   : sample_function_at(functions,
-						     info.address ? info.address - 1 : 0),
-		.line = info.is_python ? info.at.line : 0,
-		.is_entry = info.is_python && info.at.reserved
+	return (struct sample_frame){
+		.function = info->is_python ? python_function(functions, &info->at)
+					    : sample_function_at(functions,
+						      info->address ? info->address - 1 : 0),
+		.line = info->is_python ? info->at.line : 0,
+		.is_entry = info->is_python && info->at.reserved
 	};
-	return frame;
 }
 
-const struct known_frame *sample_frame_of(struct sample_functions *functions, uint32_t id)
+static bool is_frame(const struct known_frame *a, const struct known_frame *b)
 {
-	const uint64_t hash = hash_u64(id);
-	struct hash_slot *slot;
-	struct known_frame frame;
+	return a->parent == b->parent && a->frame.function == b->frame.function &&
+	       a->frame.line == b->frame.line && a->frame.is_entry == b->frame.is_entry;
+}
 
-	if (!id)
-		return NULL;
+static uint32_t intern_frame(struct sample_functions *functions, const struct known_frame *frame)
+{
+	const uint64_t hash = hash_u64(
+		hash_u64((uint64_t)frame->parent << 32 | frame->frame.function) ^
+		((uint64_t)frame->frame.line << 1 | frame->frame.is_entry));
+	struct hash_slot *slot;
+
 	hash_index_reserve(&functions->frame_index);
 	for (slot = hash_index_first(&functions->frame_index, hash); slot->number;
 		slot = hash_index_next(&functions->frame_index, slot))
-		if (functions->frames[slot->number - 1].id == id)
-			break;
-	if (!slot->number) {
-		frame = new_frame(functions, id);
-		*ARRAY_ADD(
-			functions->frames, functions->frame_room, functions->frame_count) = frame;
-		hash_index_add(
-			&functions->frame_index, slot, hash, (uint32_t)functions->frame_count);
+		if (is_frame(&functions->frames[slot->number], frame))
+			return slot->number;
+	*ARRAY_ADD(functions->frames, functions->frame_room, functions->frame_count) = *frame;
+	hash_index_add(
+		&functions->frame_index, slot, hash, (uint32_t)functions->frame_count - 1);
+	return (uint32_t)functions->frame_count - 1;
+}
+
+/* Returns the number of the frame `id`, which it makes. `parent`: the number of its caller. */
+static uint32_t make_frame_number(struct sample_functions *functions, uint32_t id, uint32_t parent)
+{
+	struct known_frame frame = { .parent = parent };
+	struct trace_frame_info info;
+
+	if (!reader_frame(functions->process->reader, id, &info))
+		return 0;
+	frame.frame = make_frame(functions, &info);
+	return frame.frame.function ? intern_frame(functions, &frame) : 0;
+}
+
+/* Callers get their numbers first. They may be too many for recursion. */
+static uint32_t number_with_callers(struct sample_functions *functions, uint32_t id)
+{
+	struct trace_frame_info info;
+	size_t count = 0;
+	uint32_t number = 0;
+
+	for (; id && !functions->numbers[id]; id = info.parent) {
+		*ARRAY_ADD(functions->path, functions->path_room, count) = id;
+		if (!reader_frame(functions->process->reader, id, &info))
+			info.parent = 0;
 	}
-	frame = functions->frames[slot->number - 1];
-	return frame.frame.function ? &functions->frames[slot->number - 1] : NULL;
+	if (id)
+		number = functions->numbers[id] - 1;
+	while (count) {
+		id = functions->path[--count];
+		number = make_frame_number(functions, id, number);
+		functions->numbers[id] = number + 1;
+	}
+	return number;
+}
+
+uint32_t sample_frame_number(struct sample_functions *functions, uint32_t id)
+{
+	if (!id || id > functions->id_last)
+		return 0;
+	return functions->numbers[id] ? functions->numbers[id] - 1
+				      : number_with_callers(functions, id);
 }
 
 uint32_t sample_function_library(const struct sample_functions *functions, uint32_t function)

@@ -31,9 +31,10 @@ struct sample_frame {
 	bool is_entry; /* Python: C code called the interpreter for it */
 };
 
-/* A frame with the number of the frame that called it, as in the trace. */
+/* A frame with the frame that called it. Frames have numbers from 1. Frames of the trace with the
+ * same callers, function and line have the same number, wherever in the function they continue. */
 struct known_frame {
-	uint32_t id, parent; /* parent 0: it is the outermost */
+	uint32_t parent; /* 0: it is the outermost */
 	struct sample_frame frame;
 };
 
@@ -42,9 +43,13 @@ struct sample_functions {
 	struct sample_function *all; /* entry 0 is not used */
 	size_t count, room;
 	struct hash_index index; /* by name, library and kind */
-	struct known_frame *frames;
+	struct known_frame *frames; /* entry 0 is not used */
 	size_t frame_count, frame_room;
-	struct hash_index frame_index; /* by id */
+	struct hash_index frame_index; /* by parent, function and line */
+	uint32_t *numbers; /* private: by the trace's id, number + 1; 0: not looked up */
+	uint32_t id_last;  /* private: no frame of the trace has a higher id */
+	uint32_t *path;    /* private: frames without a number so far */
+	size_t path_room;
 	struct recent_address *recent; /* private */
 	uint32_t pperf;                /* the function (pperf); 0: there is none */
 };
@@ -59,9 +64,14 @@ uint32_t sample_function_named(
 	struct sample_functions *functions, uint32_t function, uint32_t module);
 /* Returns the number of what the thread did in place of running a function, such as `(kernel)`. */
 uint32_t sample_function_state(struct sample_functions *functions, const char *name);
-/* Returns the frame with the trace's id `id`. NULL: the trace does not have it. Valid until the
- * next call. */
-const struct known_frame *sample_frame_of(struct sample_functions *functions, uint32_t id);
+/* Returns the number of the frame with the trace's id `id`. 0: the trace does not have it. */
+uint32_t sample_frame_number(struct sample_functions *functions, uint32_t id);
+/* Returns the frame with a number, or NULL for 0. Valid until the next frame gets a number. */
+static inline const struct known_frame *sample_frame_of(
+	const struct sample_functions *functions, uint32_t number)
+{
+	return number ? &functions->frames[number] : NULL;
+}
 
 /* Returns the function of that name, library and kind, or NULL. */
 const struct sample_function *sample_function_find(const struct sample_functions *functions,

@@ -19,7 +19,7 @@ static void reverse(struct sample_frame *frames, size_t count)
 	}
 }
 
-/* Lists the frames from `id` outward, then turns them so that the outermost comes first. */
+/* Lists the frames outward, then turns them so that the outermost comes first. */
 static void list_native(
 	struct sample_stack *stack, struct sample_cells *cells, const struct sample_cell *cell)
 {
@@ -29,8 +29,8 @@ static void list_native(
 	if (cell->leaf)
 		*ARRAY_ADD(stack->native, stack->native_room,
 			stack->native_count) = (struct sample_frame){ .function = cell->leaf };
-	for (uint32_t id = cell->native; (frame = sample_frame_of(&cells->functions, id));
-		id = frame->parent)
+	for (uint32_t at = cell->native; (frame = sample_frame_of(&cells->functions, at));
+		at = frame->parent)
 		*ARRAY_ADD(stack->native, stack->native_room, stack->native_count) = frame->frame;
 	reverse(stack->native, stack->native_count);
 }
@@ -41,8 +41,8 @@ static void list_python(
 	const struct known_frame *frame;
 
 	stack->python_count = 0;
-	for (uint32_t id = cell->python; (frame = sample_frame_of(&cells->functions, id));
-		id = frame->parent)
+	for (uint32_t at = cell->python; (frame = sample_frame_of(&cells->functions, at));
+		at = frame->parent)
 		*ARRAY_ADD(stack->python, stack->python_room, stack->python_count) = frame->frame;
 	reverse(stack->python, stack->python_count);
 	if (stack->python_count) /* what is outermost was entered from C */

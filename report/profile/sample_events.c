@@ -18,7 +18,10 @@ struct sampled_entry {
 	struct profile_thread *stream; /* NULL: it has none now */
 };
 
+#define RECENT_ENTRIES 64u /* a power of two; thread ids of a process are close to each other */
+
 struct sampled_index {
+	uint32_t recent[RECENT_ENTRIES]; /* index of an entry; by the thread id's lowest bits */
 	struct hash_index index;
 	struct sampled_entry *entries;
 	size_t count, room;
@@ -39,14 +42,21 @@ static struct sampled_entry *find_entry(struct profile_state *state, uint32_t ti
 	const uint64_t hash = hash_u64(tid);
 	struct sampled_index *index = state->sampled;
 	struct hash_slot *slot;
+	uint32_t *recent;
 
 	if (!index)
 		index = state->sampled = xcalloc(sizeof *index);
+	recent = &index->recent[tid % RECENT_ENTRIES];
+	if (*recent < index->count && index->entries[*recent].tid == tid)
+		return &index->entries[*recent];
 	hash_index_reserve(&index->index);
 	for (slot = hash_index_first(&index->index, hash); slot->number;
 		slot = hash_index_next(&index->index, slot))
-		if (index->entries[slot->number - 1].tid == tid)
-			return &index->entries[slot->number - 1];
+		if (index->entries[slot->number - 1].tid == tid) {
+			*recent = slot->number - 1;
+			return &index->entries[*recent];
+		}
+	*recent = (uint32_t)index->count;
 	*ARRAY_ADD(
 		index->entries, index->room, index->count) = (struct sampled_entry){ .tid = tid };
 	hash_index_add(&index->index, slot, hash, (uint32_t)index->count);

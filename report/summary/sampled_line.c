@@ -73,7 +73,7 @@ static bool add_own_lines(struct paragraph *text, struct sample_cells *cells, ui
 		paragraph_add(text, i ? "" : " and what it calls");
 		any = true;
 	}
-	free(own.lines);
+	own_lines_free(&own);
 	return any;
 }
 
@@ -119,7 +119,7 @@ static void add_waits(struct paragraph *text, struct sample_cells *cells)
 		paragraph_value(text, UNIT_TIME, all->cpu_ns + all->waits_ns + all->blocked_ns);
 		paragraph_add(text, others ? " of another thread" : "");
 	}
-	free(own.lines);
+	own_lines_free(&own);
 }
 
 /* ---- innermost functions ---- */

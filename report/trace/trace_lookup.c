@@ -248,6 +248,22 @@ bool reader_frame(const struct trace_reader *reader, uint32_t frame, struct trac
 	return true;
 }
 
+uint32_t reader_frame_last(const struct trace_reader *reader)
+{
+	static const enum trace_kind kinds[] = { TRACE_FRAME, TRACE_PYTHON_FRAME };
+	uint64_t frames = 0, last = 0;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		const struct record_list *list = &reader->state->dictionary.lists[kinds[i]];
+		const uint32_t id =
+			list->count ? dictionary_record_id(list->records[list->count - 1]) : 0;
+
+		frames += list->count;
+		last = id > last ? id : last;
+	}
+	return (uint32_t)(last < frames * 64 ? last : frames * 64);
+}
+
 uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp)
 {
 	return clock_ns(&reader->state->clock, stamp);

@@ -311,6 +311,9 @@ struct trace_frame_info {
 /* Fills `info` with the frame `frame` of FRAME and PYTHON_FRAME. Returns false if the trace has no
  * such frame. */
 bool reader_frame(const struct trace_reader *reader, uint32_t frame, struct trace_frame_info *info);
+/* Returns the highest id of a frame, for arrays by id. In a damaged trace ids above 64 times the
+ * number of frames do not count. */
+uint32_t reader_frame_last(const struct trace_reader *reader);
 
 /* The sums of the counted ranges (PPERF_OPS=totals) of a node, over all threads. These ranges
  * are in no event: their times and their single instances are not known. total_ns is as exact as
