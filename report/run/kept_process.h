@@ -3,7 +3,8 @@
  * the profile. The next command on the same trace then makes no pass for them, whatever it shows.
  *
  * They are kept of whole traces that ended and lack nothing, without recording windows, handovers
- * of CUPTI and a ring, and as options select them that need no file of the user.
+ * of CUPTI and a ring, and as options select them that need no file of the user. The view `ranks`
+ * keeps nothing: profiles of thousands of ranks would fill the cache.
  */
 #ifndef PPERF_REPORT_RUN_KEPT_PROCESS_H
 #define PPERF_REPORT_RUN_KEPT_PROCESS_H

@@ -5,16 +5,14 @@
 #include "report/base/alloc.h"
 #include "report/run/kept_process.h"
 #include "report/table/column.h"
+#include "tests/support/kept_program.h"
 #include "tests/support/run_report.h"
-#include "tests/support/training_trace.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PATH "trace.bin"
-#define STEPS 6u
-#define HOT 4200u /* more than PERCENTILES_EXACT_MAX */
 
 static const struct options usual = { .device = -1,
 	.rank = -1,
@@ -22,46 +20,6 @@ static const struct options usual = { .device = -1,
 	.format = FORMAT_JSON,
 	.demangle = DEMANGLE_SHORT,
 	.metric = METRIC_CPU };
-
-/* Memory that ran out, for PyTorch and for a call of CUDA, with ranges open. */
-static void build_exhausted_memory(struct training *training)
-{
-	struct trace_builder *builder = training->builder;
-	uint64_t at = training->now;
-
-	build_push(builder, training->stream, at, "eval");
-	build_alloc(builder, training->stream, at + 10, 0x10000, 1 << 20);
-	build_tensor(builder, training->stream, at + 11, 0x10000, 4096, 4096, 1 << 20);
-	build_memory(
-		builder, training->stream, at + 30, TRACE_ALLOC, 0, 1 << 30, TRACE_MEMORY_DEVICE, 0)
-		->call.result = 2;
-	build_tensor_oom(builder, training->stream, at + 40, 1 << 30, 4096, 1 << 20);
-	build_pop(builder, training->stream, at + 50);
-	training->now = at + 60;
-}
-
-/* Steps with kernels, memory, and a range with so many instances that its percentiles are a
- * histogram. */
-static struct trace_builder *build_program(void)
-{
-	struct training training = training_new();
-	struct trace_builder *builder = training.builder;
-	uint64_t id = 1;
-
-	build_device(builder, 0, "GPU");
-	training.correlation = 1;
-	for (unsigned step = 0; step < STEPS; step++)
-		train_step(&training, "Net");
-	build_exhausted_memory(&training);
-	for (unsigned i = 0; i < HOT; i++, training.now += 2) {
-		build_push(builder, training.stream, training.now, "hot");
-		build_pop(builder, training.stream, training.now + 1 + i % 2);
-	}
-	for (; id <= training.correlation; id++)
-		build_kernel(builder, 9, training.now + id, id, id % 2 ? "gemm" : "ncclAllReduce",
-			100 + 90 * id, 160 + 90 * id + id % 3);
-	return builder;
-}
 
 static void open_process(struct process *process)
 {
@@ -87,7 +45,7 @@ static char *encode(struct process *process, size_t *bytes)
 
 static char *encode_program(struct process *process, size_t *bytes)
 {
-	struct trace_builder *builder = build_program();
+	struct trace_builder *builder = kept_program();
 
 	builder_write(builder, PATH);
 	builder_free(builder);
@@ -184,7 +142,7 @@ START_TEST(what_is_read_is_what_was_written)
 	ck_assert_uint_gt(made.profile->kernels->count, 1);
 	ck_assert_ptr_nonnull(made.timeline);
 	ck_assert_uint_eq(made.steps->count, read.steps->count);
-	ck_assert_uint_ge(read.steps->count, STEPS - 1);
+	ck_assert_uint_ge(read.steps->count, KEPT_PROGRAM_STEPS - 1);
 	file = open_memstream(&again, &again_bytes);
 	ck_assert(kept_process_encode(&read, file));
 	fclose(file);
@@ -235,7 +193,7 @@ END_TEST
 
 START_TEST(a_trace_that_lacks_something_is_not_kept)
 {
-	struct trace_builder *builder = build_program();
+	struct trace_builder *builder = kept_program();
 	struct process process = { .path = (char *)PATH, .categories = categories_read(NULL) };
 	char error[READER_ERROR_BYTES];
 	FILE *file = tmpfile();
