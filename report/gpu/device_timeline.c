@@ -7,6 +7,7 @@
 #include "report/gpu/interval_queue.h"
 #include "report/gpu/work_categories.h"
 #include "report/base/spill_list.h"
+#include "report/base/value_file.h"
 #include "report/trace/trace_reader.h"
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +59,11 @@ struct noted_interval {
 };
 
 struct timeline {
-	struct trace_reader *reader;         /* not owned; NULL after timeline_end */
-	const struct categories *categories; /* likewise */
-	struct spill_list *noted;
-	struct handover_list *handovers; /* NULL: none */
+	/* Not owned. NULL after timeline_end, unless timeline_read made it. */
+	struct trace_reader *reader;
+	const struct categories *categories; /* not owned; NULL after timeline_end */
+	struct spill_list *noted;            /* NULL: not read yet */
+	struct handover_list *handovers;     /* NULL: none */
 	int64_t device;
 	struct timeline_device devices[TIMELINE_DEVICES];
 	struct device_sweep sweeps[TIMELINE_DEVICES];
@@ -297,6 +299,17 @@ static void note_interval(struct timeline *timeline, size_t index, const struct 
 		span->end = end;
 }
 
+/* Returns whether the event is timed work of a device of the timeline. */
+static bool is_timed_work(const struct timeline *timeline, const struct trace_event *event)
+{
+	const struct trace_gpu *gpu = event->record;
+
+	return (event->kind == TRACE_KERNEL || event->kind == TRACE_GPU_COPY ||
+		       event->kind == TRACE_GPU_SET) &&
+	       (timeline->device < 0 || gpu->device == timeline->device) &&
+	       (gpu->start_ns || gpu->end_ns);
+}
+
 /* Computes the totals in CUPTI's own nanoseconds. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event)
 {
@@ -308,11 +321,7 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 
 	if (event->kind == TRACE_GRAPH_LAUNCH)
 		add_graph_launch(timeline, event->record);
-	if (event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_COPY &&
-		event->kind != TRACE_GPU_SET)
-		return;
-	if ((timeline->device >= 0 && gpu->device != timeline->device) ||
-		(!gpu->start_ns && !gpu->end_ns))
+	if (!is_timed_work(timeline, event))
 		return;
 	index = device_index(timeline, gpu->device);
 	device = &timeline->devices[index];
@@ -393,8 +402,31 @@ bool timeline_has_ended(const struct timeline *timeline)
 	return timeline->has_ended;
 }
 
+/* Reads the times of all GPU operations, for a timeline that was written without them. The reader
+ * then says what it said before. */
+static void read_noted_times(struct timeline *timeline)
+{
+	const struct reader_end end = reader_end_of_pass(timeline->reader);
+	struct trace_event event;
+	int status;
+
+	timeline->noted = spill_list_new(sizeof(struct noted_interval), "GPU times");
+	reader_rewind(timeline->reader);
+	while ((status = reader_next(timeline->reader, &event)) > 0)
+		if (is_timed_work(timeline, &event))
+			note_interval(timeline,
+				device_index(
+					timeline, ((const struct trace_gpu *)event.record)->device),
+				event.record);
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(timeline->reader));
+	reader_resume_end(timeline->reader, &end);
+}
+
 void timeline_rewind(struct timeline *timeline)
 {
+	if (!timeline->noted)
+		read_noted_times(timeline);
 	for (size_t i = 0; i < timeline->count; i++) {
 		struct device_sweep *sweep = &timeline->sweeps[i];
 
@@ -419,6 +451,65 @@ struct timeline *timeline_new(
 	timeline->categories = categories;
 	timeline->handovers = handover_list_read(reader);
 	timeline->noted = spill_list_new(sizeof(struct noted_interval), "GPU times");
+	return timeline;
+}
+
+void timeline_write(const struct timeline *timeline, struct value_writer *writer)
+{
+	/* Of too many devices, one has the work of several. */
+	writer->failed |= timeline->count == TIMELINE_DEVICES || timeline->handovers != NULL;
+	value_write_u64(writer, timeline->count);
+	value_write_u64(writer, timeline->late_at_end);
+	for (size_t i = 0; i < timeline->count; i++) {
+		struct timeline_device device = timeline->devices[i];
+
+		device.streams = NULL;
+		device.unknown = (struct unknown_time){ .handover_ns = device.unknown.handover_ns };
+		value_write(writer, &device, sizeof device);
+		value_write(writer, &timeline->spans[i], sizeof timeline->spans[i]);
+		value_write_array(writer, timeline->devices[i].streams, device.stream_count,
+			sizeof *device.streams);
+		value_write_array(writer, timeline->devices[i].unknown.spans,
+			timeline->devices[i].unknown.count, sizeof(struct unknown_span));
+	}
+}
+
+/* Reads row `index`. The rows are in the order of the devices' numbers, so that none is twice. */
+static void read_device(struct timeline *timeline, size_t index, struct value_reader *from)
+{
+	struct timeline_device *device = &timeline->devices[index];
+	struct timeline_cuda_stream *streams;
+	struct unknown_span *spans;
+	uint64_t stream_count, span_count;
+
+	value_read(from, device, sizeof *device);
+	value_read(from, &timeline->spans[index], sizeof timeline->spans[index]);
+	streams = value_read_array(
+		from, &stream_count, TIMELINE_CUDA_STREAMS, sizeof *device->streams);
+	spans = value_read_array(from, &span_count, UINT32_MAX, sizeof *spans);
+	value_check(from, !index || device->device > device[-1].device);
+	device->unknown = (struct unknown_time){ .spans = spans,
+		.count = (size_t)span_count,
+		.handover_ns = device->unknown.handover_ns };
+	device->streams = streams;
+	device->stream_count = (size_t)stream_count;
+	timeline->order[index] = (uint32_t)index;
+}
+
+struct timeline *timeline_read(
+	struct trace_reader *reader, int64_t device, struct value_reader *from)
+{
+	struct timeline *timeline = xcalloc(sizeof *timeline);
+	const size_t count = (size_t)value_read_below(from, TIMELINE_DEVICES - 1);
+
+	timeline->device = device;
+	timeline->reader = reader;
+	timeline->has_ended = true;
+	timeline->late = timeline->late_at_end = value_read_u64(from);
+	for (size_t i = 0; i < count && !from->failed; i++) {
+		timeline->count++;
+		read_device(timeline, i, from);
+	}
 	return timeline;
 }
 

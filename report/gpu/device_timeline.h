@@ -95,6 +95,15 @@ void timeline_end(struct timeline *timeline);
 bool timeline_has_ended(const struct timeline *timeline);
 void timeline_free(struct timeline *timeline); /* NULL is allowed */
 
+struct value_writer;
+struct value_reader;
+/* Writes a timeline without the times of its GPU operations, after timeline_end. */
+void timeline_write(const struct timeline *timeline, struct value_writer *writer);
+/* Reads such a timeline of the trace of `reader`, which must outlive it. The first timeline_rewind
+ * makes a pass over the trace for the times. Never NULL; check `from`. */
+struct timeline *timeline_read(
+	struct trace_reader *reader, int64_t device, struct value_reader *from);
+
 /* Builds a timeline with a pass of its own, and rewinds `reader` afterwards. Returns NULL if no
  * GPU work was timed. */
 struct timeline *timeline_open(

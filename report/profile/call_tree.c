@@ -171,6 +171,12 @@ uint32_t tree_module(
 		tree, &(struct child_key){ parent, name, domain, class, NODE_MODULE });
 }
 
+uint32_t tree_restore_child(struct tree *tree, const struct node *like)
+{
+	return find_or_add_child(tree, &(struct child_key){ like->parent, like->name, like->domain,
+					       like->class, like->kind });
+}
+
 uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind)
 {
 	return new_tree_node(tree, &(struct child_key){ .name = name, .kind = kind });

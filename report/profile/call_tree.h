@@ -210,6 +210,9 @@ static inline uint32_t tree_child(
 /* The module with this name and class; added if there is none. */
 uint32_t tree_module(
 	struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, uint32_t class);
+/* Adds the child that `like`, a node of another tree, is of its parent. The parent's number is the
+ * same, and there is no such child yet: else the number of that one is returned. */
+uint32_t tree_restore_child(struct tree *tree, const struct node *like);
 /* Adds a child of the root, also if there is one with this name and kind. */
 uint32_t tree_add(struct tree *tree, uint32_t name, enum node_kind kind);
 /* As tree_child, but returns 0 if there is none. */

@@ -5,6 +5,7 @@
 #include "report/import/open_trace.h"
 #include "report/import/run_files.h"
 #include "report/base/file_set.h"
+#include "report/run/kept_process.h"
 #include "report/run/warnings.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -297,12 +298,11 @@ struct profile_options process_profile_options(
 	return wanted;
 }
 
-bool process_read(struct process *process, const struct options *options, char *error)
+/* Makes the passes over the trace that find the steps and make the profile. */
+static void make_process_profile(struct process *process, const struct options *options)
 {
 	struct profile_options wanted;
 
-	if (!process_open(process, error))
-		return false;
 	find_process_steps(process, options);
 	wanted = process_profile_options(process, options);
 	if (process->join)
@@ -312,6 +312,19 @@ bool process_read(struct process *process, const struct options *options, char *
 	process->profile->options.observer = NULL;
 	process->profile->options.observer_joins = false;
 	steps_finish_gpu(process->steps);
+}
+
+bool process_read(struct process *process, const struct options *options, char *error)
+{
+	struct cache_key key;
+
+	if (!process_open(process, error))
+		return false;
+	key = kept_process_key(process, options);
+	if (!kept_process_read(process, options, &key)) {
+		make_process_profile(process, options);
+		kept_process_write(process, options, &key);
+	}
 	use_profile_metric(process);
 	process->integrity = integrity_of(process->profile);
 	process->complete = process->integrity.complete && process->integrity.conserved;

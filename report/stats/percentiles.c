@@ -3,6 +3,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/spill_file.h"
+#include "report/base/value_file.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -474,6 +475,89 @@ void percentiles_buckets(struct percentiles *samples,
 bool percentiles_are_exact(const struct percentiles *samples)
 {
 	return samples->form != PERCENTILES_HISTOGRAM;
+}
+
+/* Writes which octaves are in use, and their counters. */
+static void write_histogram(const struct histogram *histogram, struct value_writer *writer)
+{
+	uint64_t used = 0;
+
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		used |= (uint64_t)(histogram->octaves[octave] != NULL) << octave;
+	value_write_u64(writer, used);
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		if (histogram->octaves[octave])
+			value_write(writer, histogram->octaves[octave],
+				64 * sizeof *histogram->octaves[octave]);
+}
+
+static void read_histogram(struct histogram *histogram, struct value_reader *reader)
+{
+	const uint64_t used = value_read_below(reader, (UINT64_C(1) << PERCENTILES_OCTAVES) - 1);
+
+	for (unsigned octave = 0; octave < PERCENTILES_OCTAVES; octave++)
+		if (used >> octave & 1) {
+			histogram->octaves[octave] = xcalloc(
+				64 * sizeof *histogram->octaves[octave]);
+			value_read(reader, histogram->octaves[octave],
+				64 * sizeof *histogram->octaves[octave]);
+		}
+}
+
+/* What comes before the values: their number, and these bits. */
+#define KEPT_WIDE 0x10000u
+#define KEPT_HISTOGRAM 0x20000u
+
+void percentiles_write(struct percentiles *samples, struct value_writer *writer)
+{
+	struct percentiles all = *samples;
+	const bool is_spilled = samples->form == PERCENTILES_SPILLED;
+	uint32_t head;
+
+	if (samples->form == PERCENTILES_HISTOGRAM) {
+		histogram_add_pending(samples);
+		head = KEPT_HISTOGRAM;
+		value_write(writer, &head, sizeof head);
+		write_histogram(samples->rest.histogram, writer);
+		return;
+	}
+	if (is_spilled)
+		all = load_values(samples);
+	head = all.used | (all.is_wide ? KEPT_WIDE : 0);
+	value_write(writer, &head, sizeof head);
+	value_write(writer, all.values.narrow, all.used * value_bytes(&all));
+	if (is_spilled)
+		percentiles_free(&all);
+}
+
+void percentiles_read(
+	struct percentiles *samples, struct value_reader *reader, struct percentiles_budget *budget)
+{
+	struct percentiles kept = { .used = 0 };
+	union {
+		uint32_t narrow[PERCENTILES_EXACT_MAX];
+		uint64_t wide[PERCENTILES_EXACT_MAX];
+	} values;
+	uint32_t head;
+
+	value_read(reader, &head, sizeof head);
+	if (head == KEPT_HISTOGRAM) {
+		switch_to_histogram(samples, budget);
+		read_histogram(samples->rest.histogram, reader);
+		return;
+	}
+	kept.is_wide = head & KEPT_WIDE;
+	head &= ~KEPT_WIDE;
+	if (!value_check(reader, head <= PERCENTILES_EXACT_MAX) ||
+		!value_read(reader, &values, head * value_bytes(&kept)))
+		return;
+	kept.used = (uint16_t)head;
+	if (kept.is_wide)
+		kept.values.wide = values.wide;
+	else
+		kept.values.narrow = values.narrow;
+	for (unsigned i = 0; i < kept.used; i++)
+		percentiles_add(samples, value_at(&kept, i), budget);
 }
 
 void percentiles_free(struct percentiles *samples)

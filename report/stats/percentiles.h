@@ -82,6 +82,12 @@ uint64_t percentiles_get(struct percentiles *samples, unsigned per_mille);
 void percentiles_buckets(struct percentiles *samples,
 	void (*add)(void *context, unsigned bucket, uint64_t count), void *context);
 bool percentiles_are_exact(const struct percentiles *samples);
+struct value_writer;
+struct value_reader;
+/* Writes the values, and reads them into empty percentiles. Exact ones stay exact. */
+void percentiles_write(struct percentiles *samples, struct value_writer *writer);
+void percentiles_read(struct percentiles *samples, struct value_reader *reader,
+	struct percentiles_budget *budget);
 void percentiles_free(struct percentiles *samples);
 
 #endif

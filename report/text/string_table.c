@@ -118,6 +118,11 @@ uint32_t string_table_find(const struct string_table *table, const char *bytes, 
 		      : 0;
 }
 
+uint32_t string_table_count(const struct string_table *table)
+{
+	return (uint32_t)table->count;
+}
+
 struct string_view string_table_get(const struct string_table *table, uint32_t id)
 {
 	return table->strings[id < table->count ? id : 0];

@@ -21,6 +21,8 @@ void string_table_free(struct string_table *table);
 uint32_t string_table_intern(struct string_table *table, const char *bytes, size_t length);
 /* Returns the id of a string, or 0 if it has none. */
 uint32_t string_table_find(const struct string_table *table, const char *bytes, size_t length);
+/* Returns the number of ids: those below it are in use. */
+uint32_t string_table_count(const struct string_table *table);
 struct string_view string_table_get(const struct string_table *table, uint32_t id);
 
 /* Compares the bytes as unsigned numbers, the shorter string first. Returns <0, 0 or >0. */

@@ -6,6 +6,7 @@
 
 #include "report/base/alloc.h"
 #include "report/base/progress.h"
+#include "report/base/value_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -365,6 +366,32 @@ const char *reader_warning(const struct trace_reader *reader, unsigned index)
 
 	return index < warnings->count && index < READ_WARNINGS_MAX ? warnings->warnings[index]
 								    : NULL;
+}
+
+struct reader_end reader_end_of_pass(struct trace_reader *reader)
+{
+	return (struct reader_end){ *reader_integrity(reader), reader->state->last_stamp,
+		reader->state->last_ns };
+}
+
+bool reader_end_says_all(struct trace_reader *reader)
+{
+	return reader_integrity(reader)->complete && !reader->state->warnings.count &&
+	       !reader->state->ring.used;
+}
+
+bool reader_resume_end(struct trace_reader *reader, const struct reader_end *end)
+{
+	const struct trace_integrity *integrity = &end->integrity;
+
+	if (!value_is_bool(&integrity->ended) || !value_is_bool(&integrity->tail_at_risk) ||
+		!value_is_bool(&integrity->complete) || end->last_stamp >= STAMP_END ||
+		end->last_ns > READER_TIME_MAX)
+		return false;
+	reader->state->warnings.integrity = *integrity;
+	reader->state->last_stamp = end->last_stamp;
+	reader->state->last_ns = end->last_ns;
+	return true;
 }
 
 const char *reader_error(const struct trace_reader *reader)

@@ -246,6 +246,20 @@ const char *reader_warning(const struct trace_reader *reader, unsigned index);
 /* Returns the sentence for a -1 of reader_next (a read error). */
 const char *reader_error(const struct trace_reader *reader);
 
+/* What a reader knows only after a pass over the whole trace. */
+struct reader_end {
+	struct trace_integrity integrity;
+	uint64_t last_stamp, last_ns;
+};
+/* Returns it after the last event of a pass. */
+struct reader_end reader_end_of_pass(struct trace_reader *reader);
+/* Returns whether it says all about a pass: the trace is complete and without findings, and has no
+ * ring. */
+bool reader_end_says_all(struct trace_reader *reader);
+/* Makes the reader say what it said after that pass. Returns false if no such pass can have
+ * been. */
+bool reader_resume_end(struct trace_reader *reader, const struct reader_end *end);
+
 /* Converts a raw stamp. Stamps before the start of the trace become 0. */
 uint64_t reader_time(const struct trace_reader *reader, uint64_t stamp);
 /* Converts a duration of `ticks` that ended at `stamp`. */

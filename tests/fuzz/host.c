@@ -27,6 +27,7 @@ void *__real_realloc(void *memory, size_t bytes);
 void __real_free(void *memory);
 char *__real_strdup(const char *text);
 FILE *__real_fopen(const char *path, const char *mode);
+FILE *__real_fdopen(int fd, const char *mode);
 FILE *__real_tmpfile(void);
 int __real_fclose(FILE *file);
 DIR *__real_opendir(const char *path);
@@ -39,6 +40,7 @@ void *__wrap_realloc(void *memory, size_t bytes);
 void __wrap_free(void *memory);
 char *__wrap_strdup(const char *text);
 FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__wrap_fdopen(int fd, const char *mode);
 FILE *__wrap_tmpfile(void);
 int __wrap_fclose(FILE *file);
 DIR *__wrap_opendir(const char *path);
@@ -176,6 +178,14 @@ char *__wrap_strdup(const char *text)
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
 	FILE *file = __real_fopen(path, mode);
+
+	had(file, HAD_FILE);
+	return file;
+}
+
+FILE *__wrap_fdopen(int fd, const char *mode)
+{
+	FILE *file = __real_fdopen(fd, mode);
 
 	had(file, HAD_FILE);
 	return file;

@@ -2,8 +2,10 @@
  * seeds.c: seeds FOLDER: inputs for each harness to begin with, made here so that none need be
  * kept: FOLDER/X for fuzz_X.
  */
+#include "report/run/kept_process.h"
 #include "report/trace/record_check.h"
 #include "tests/support/import_samples.h"
+#include "tests/support/kept_program.h"
 #include "tests/support/run_report.h"
 #include "tests/support/training_trace.h"
 
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 enum { MAIN = 1, OTHER = 2, GPU = 3 }; /* streams */
@@ -486,6 +489,34 @@ static size_t own_file(const char *path, char *room, size_t bytes)
 	return bytes;
 }
 
+/* The profile of a small trace, as the cache has it; for each view one. */
+static void kept_profiles(void)
+{
+	static const struct options options = { .device = -1, .rank = -1, .format = FORMAT_JSON };
+	struct trace_builder *builder = kept_program();
+	struct process process = { .categories = categories_read(NULL) };
+	char path[4096], name[32], error[READER_ERROR_BYTES], *kept = NULL;
+	size_t bytes;
+	FILE *file = open_memstream(&kept, &bytes);
+
+	snprintf(path, sizeof path, "%s/kept-trace", folder);
+	builder_write(builder, path);
+	builder_free(builder);
+	process.path = path;
+	if (!process_read(&process, &options, error) || !kept_process_encode(&process, file))
+		fail("the profile of a small trace");
+	fclose(file);
+	for (char view = 0; view < 14; view++) {
+		snprintf(name, sizeof name, "view-%d", view);
+		put("kept", name, &view, 1, kept, bytes);
+	}
+	unlink(path);
+	free(kept);
+	categories_free((struct categories *)process.categories);
+	process_close(&process);
+	free(process.command);
+}
+
 static void user_files(void)
 {
 	static const char arguments[] = "table\n-f\njson\n--by\nshape\n--steps\n1-7\n-n\n5\n--min-"
@@ -523,5 +554,6 @@ int main(int argc, char **argv)
 	library("dynsym", SHT_DYNSYM);
 	texts();
 	user_files();
+	kept_profiles();
 	return 0;
 }

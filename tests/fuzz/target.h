@@ -16,6 +16,11 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t bytes, size_t room);
 /* The path of a small whole trace beside the input; of the run of those that the builder makes. */
 const char *target_other(void);
 
+/* Shows the file `path` as `choice` says. */
+void target_show(uint8_t choice, const char *path);
+/* From now on the cache has these bytes as the profile of every trace. */
+void target_keep(const uint8_t *bytes, size_t count);
+
 /* The file of another tool behind the byte that chooses what shows it; read to its end. */
 int target_import(const uint8_t *data, size_t bytes);
 

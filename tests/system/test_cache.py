@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """What pperf-report keeps between commands on the same trace: every view prints the same bytes with and without it, and after the trace or what is kept was
 changed. What an entry must be to be believed is tested in tests/report/test_cache.c."""
-import glob, json, os, random, subprocess, time
+import glob, json, os, random, re, shutil, subprocess, time
 from harness import PROGRAMS, REPORT, VARIANT, Skip, case, environment, main, run
 
 VIEWS = "summary tree critical table categories steps kernels memory api streams queue idle overlap roofline diagnose critical-path info".split()
 KEEPING = "diagnose idle queue streams overlap critical-path".split() # views whose rows are kept
+OTHERS = "distribution diff gate ranks part export flame html tui".split() # they need more than a trace, or write pages
 OPTIONS = [["--steps", "2-3"], ["--no-steps"], ["--device", "0"], ["--depth", "1"], ["--top", "2"], ["--min-percent", "3"], ["--redact"], ["--strict"], ["--no-fold"],
            ["--iec"], ["--ascii"], ["--sources"], ["--all"], ["--rank", "0"], ["--assume-type", "fp16"], ["--metric", "wall"], ["--metric", "idle"], ["--sort", "count"],
            ["--sort", "idle_before_ns"], ["--columns", "calls,idle_ns"], ["--demangle", "full"], ["--step-marker", "forward"], ["--width", "60"], ["--color", "always"]]
@@ -71,6 +72,11 @@ def check_equal(cache, *words):
         assert told(cache, *words) == plain, "%s of %s differs" % (turn, " ".join(map(str, words)))
 
 
+def kinds(cache):
+    """How many entries of each kind there are."""
+    return {kind: len(entries(cache, kind)) for kind in ("trace", "profile", "rows") if entries(cache, kind)}
+
+
 def check_views(cache, path):
     for view in VIEWS[::4] + KEEPING[:2] if FEW else VIEWS:
         for form in ("text",) if FEW else ("text", "json", "csv"):
@@ -81,7 +87,59 @@ def check_views(cache, path):
 def views_of_a_trace_are_the_same(folder):
     cache = folder / "cache"
     check_views(cache, job(folder))
-    assert entries(cache, "rows") and not entries(cache, "trace")
+    assert entries(cache, "rows") and entries(cache, "profile") and not entries(cache, "trace")
+
+
+@case
+def these_are_all_views(folder):
+    listed = re.findall(r"^  ([a-z-]+) +", subprocess.run([str(REPORT), "--help"], capture_output=True, text=True).stdout.split("\nviews\n")[1].split("\n\n")[0], re.M)
+    assert sorted(VIEWS + OTHERS + ["dump"]) == sorted(listed), listed
+
+
+@case
+def what_needs_more_than_a_trace_is_the_same(folder):
+    cache, path = folder / "cache", job(folder, 2)
+    other = path.with_name("rank00000.bin")
+    for words in [["distribution", "forward", path], ["diff", other, path], ["gate", other, path], ["ranks", folder], ["export", "folded", path], ["export", "chrome", path],
+                  ["flame", path, "-o", "page"], ["html", path, "-o", "page"], ["tree", path, "--all"], ["table", path, "--by", "rank"]][:: 4 if FEW else 1]:
+        page = folder / "page"
+        pages = []
+        for turn in ["--no-cache"], [], []:
+            result = told(cache, *words, *turn)
+            pages.append((result, page.read_bytes() if page.exists() else b""))
+            page.unlink(missing_ok=True)
+        assert result[0] in (0, 1), result
+        assert pages[0] == pages[1] == pages[2], words
+    assert len(entries(cache, "profile")) >= 2
+
+
+@case
+def a_profile_serves_other_views_and_options(folder):
+    cache, path = folder / "cache", job(folder)
+    told(cache, "diagnose", path)
+    told(cache, "tree", path, "-f", "json")
+    kept = entries(cache, "profile")
+    assert len(kept) == 2 # the second has percentiles
+    for entry in kept:
+        os.utime(entry, (1000, 1000))
+    for words in (["tree", "--sort", "cpu_total_ns"], ["table", "-f", "csv"], ["table", "--top", "3"], ["memory"], ["kernels", "-f", "json"], ["memory", "-f", "json"],
+                  ["tree", "--depth", "2"], ["idle"], ["table", "--by", "stream"], ["critical"]):
+        assert told(cache, *words, path) == told(cache, *words, path, "--no-cache"), words
+        assert entries(cache, "profile") == kept, words
+    assert all(entry.stat().st_mtime > 1000 for entry in kept)
+
+
+@case
+def another_build_reads_its_own_entries(folder):
+    cache, path, copy = folder / "cache", job(folder), folder / "pperf-report"
+    shutil.copy(REPORT, copy)
+    plain = told(cache, "tree", path)
+    before = entries(cache)
+    words, env = command(cache, "tree", path)
+    for turn in range(2):
+        result = subprocess.run([str(copy), *words[1:]], env=env, cwd=folder, capture_output=True, timeout=300)
+        assert (result.returncode, result.stdout, result.stderr) == plain
+    assert kinds(cache) == {"profile": 2} and set(before) < set(entries(cache))
 
 
 @case
@@ -104,11 +162,11 @@ def views_of_given_traces_are_the_same(folder):
 def other_options_never_get_what_was_kept_for_these(folder):
     for path in job(folder), kineto(folder):
         cache = folder / ("cache-" + path.name)
-        for view in KEEPING[:1] if FEW else KEEPING:
+        for view in KEEPING[:1] if FEW else KEEPING + ["tree"]:
             told(cache, view, path)
             told(cache, view, path, "-f", "json")
             for option in OPTIONS[::5] if FEW else OPTIONS:
-                for form in ("text", "json")[: 1 + (view == "diagnose")]:
+                for form in ("text", "json")[: 1 + (view in ("diagnose", "tree"))]:
                     words = [view, path, "-f", form, *option]
                     assert told(cache, *words) == told(cache, *words, "--no-cache"), words
 
@@ -156,7 +214,7 @@ def damaged_entries_are_made_again(folder):
     plain = told(cache, "idle", path, "--no-cache")
     for turn in range(3 if FEW else 6):
         assert told(cache, "idle", path) == plain
-        assert len(entries(cache)) == 2
+        assert kinds(cache) == {"trace": 1, "profile": 1, "rows": 1}
         for entry in entries(cache):
             content = bytearray(entry.read_bytes())
             if turn % 2:
@@ -177,7 +235,7 @@ def commands_at_the_same_time_agree(folder):
         for process in several:
             out, err = process.communicate(timeout=300)
             assert (process.returncode, out, err) == plain
-    assert len(entries(cache)) == 2 and not list((cache / "pperf").glob("*.new"))
+    assert kinds(cache) == {"trace": 1, "profile": 1, "rows": 1} and not list((cache / "pperf").glob("*.new"))
 
 
 @case
@@ -195,14 +253,16 @@ def it_can_be_off(folder):
 
 @case
 def some_traces_are_not_kept(folder):
-    """A small one, standard input, a trace whose process has not ended, one of several ranks."""
+    """A small one, standard input, a trace whose process has not ended; of several ranks the rows of diagnose."""
     cache = folder / "cache"
     run(folder, str(PROGRAMS / "job_load"), folder, 1, 2, check=0)
     small = aged(folder / "rank00000.bin")
     told(cache, "diagnose", small)
     small.unlink()
+    assert not entries(cache)
     path = job(folder, 2)
-    told(cache, "diagnose", path)
+    told(cache / "of ranks", "diagnose", path)
+    assert kinds(cache / "of ranks") == {"profile": 2}
     alone = folder / "alone" / "trace.bin"
     alone.parent.mkdir()
     content = bytearray(path.read_bytes())
@@ -218,7 +278,7 @@ def some_traces_are_not_kept(folder):
     assert not entries(cache)
     alone.write_bytes(ended)
     told(cache, "idle", aged(alone))
-    assert len(entries(cache)) == 1
+    assert kinds(cache) == {"profile": 1, "rows": 1}
 
 
 main()

@@ -54,6 +54,7 @@ static void read_inputs(struct ranks *ranks, const struct options *given)
 	options.columns = options.sort = NULL;
 	options.charges_idle = false;
 	options.no_percentiles = true;
+	options.no_cache = true; /* of thousands of ranks */
 	for (size_t i = 0; i < count; i++) {
 		struct rank_input *input = ranks->inputs.all[i];
 

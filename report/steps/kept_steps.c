@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/steps/kept_steps.h"
+#include "report/base/alloc.h"
+#include <stdlib.h>
+
+static void write_by_thread(const struct steps *steps, struct value_writer *writer)
+{
+	for (size_t i = 0; steps->thread_count && i < steps->count; i++)
+		value_write_u64(writer, (uint64_t)(steps->by_thread[i] - steps->steps));
+}
+
+void steps_write(const struct steps *steps, struct value_writer *writer)
+{
+	struct steps kept;
+
+	value_write_u64(writer, steps != NULL);
+	if (!steps)
+		return;
+	kept = *steps;
+	kept.steps = NULL;
+	kept.threads = NULL;
+	kept.by_thread = NULL;
+	kept.room = kept.count;
+	value_write(writer, &kept, sizeof kept);
+	value_write_array(writer, steps->steps, steps->count, sizeof *steps->steps);
+	value_write_array(writer, steps->threads, steps->thread_count, sizeof *steps->threads);
+	write_by_thread(steps, writer);
+}
+
+/* Ends texts that have no end. */
+static void end_texts(struct steps *steps)
+{
+	steps->evidence[sizeof steps->evidence - 1] = '\0';
+	steps->reason[sizeof steps->reason - 1] = '\0';
+	steps->warning[sizeof steps->warning - 1] = '\0';
+}
+
+static bool is_good_head(const struct steps *steps)
+{
+	return value_is_bool(&steps->own_ranges) && value_is_bool(&steps->is_finished) &&
+	       value_is_bool(&steps->on_gpu) && steps->confidence <= STEPS_HIGH;
+}
+
+/* Returns whether the times are in order, and the counts those of the steps. */
+static bool are_good_steps(const struct steps *steps)
+{
+	size_t of_kind[STEP_AT_EDGE + 1] = { 0 };
+
+	for (size_t i = 0; i < steps->count; i++) {
+		const struct step *step = &steps->steps[i];
+
+		if (step->kind > STEP_AT_EDGE || step->begin_ns > step->end_ns ||
+			step->window_begin_ns > step->window_end_ns ||
+			step->end_ns > READER_TIME_MAX || step->window_end_ns > READER_TIME_MAX ||
+			(i && step->begin_ns < step[-1].begin_ns))
+			return false;
+		of_kind[step->kind]++;
+	}
+	return of_kind[STEP_WARM_UP] == steps->warm_up &&
+	       of_kind[STEP_UNFINISHED] == steps->unfinished &&
+	       of_kind[STEP_CAPTURE] == steps->captures && of_kind[STEP_AT_EDGE] == steps->edges &&
+	       (!steps->count || steps->last_found < steps->count);
+}
+
+static bool are_good_threads(const struct steps *steps)
+{
+	for (size_t i = 0; i < steps->thread_count; i++) {
+		const struct steps_thread *thread = &steps->threads[i];
+
+		if (thread->first > steps->count || thread->count > steps->count - thread->first ||
+			thread->usual > thread->count)
+			return false;
+	}
+	return true;
+}
+
+static void read_by_thread(struct steps *steps, struct value_reader *reader)
+{
+	if (!steps->thread_count || !value_check(reader, steps->count))
+		return;
+	steps->by_thread = xcalloc(steps->count * sizeof(struct step *));
+	for (size_t i = 0; i < steps->count; i++)
+		steps->by_thread[i] = &steps->steps[value_read_below(reader, steps->count - 1)];
+}
+
+struct steps *steps_read(struct value_reader *reader)
+{
+	struct steps *steps;
+	uint64_t count, threads;
+
+	if (!value_read_below(reader, 1))
+		return NULL;
+	steps = xcalloc(sizeof *steps);
+	value_read(reader, steps, sizeof *steps);
+	steps->steps = value_read_array(reader, &count, UINT32_MAX, sizeof *steps->steps);
+	steps->threads = value_read_array(reader, &threads, UINT32_MAX, sizeof *steps->threads);
+	steps->by_thread = NULL;
+	steps->count = steps->room = (size_t)count;
+	steps->thread_count = (size_t)threads;
+	if (!threads) {
+		free(steps->threads);
+		steps->threads = NULL;
+	}
+	end_texts(steps);
+	if (value_check(reader,
+		    is_good_head(steps) && are_good_steps(steps) && are_good_threads(steps)))
+		read_by_thread(steps, reader);
+	return steps;
+}

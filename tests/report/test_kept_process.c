@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ * test_kept_process.c: the profile of a trace as bytes and back, and damaged bytes, which are
+ * refused or read within bounds.
+ */
+#include "report/base/alloc.h"
+#include "report/run/kept_process.h"
+#include "report/table/column.h"
+#include "tests/support/kept_program.h"
+#include "tests/support/run_report.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH "trace.bin"
+
+static const struct options usual = { .device = -1,
+	.rank = -1,
+	.min_percent = -1,
+	.format = FORMAT_JSON,
+	.demangle = DEMANGLE_SHORT,
+	.metric = METRIC_CPU };
+
+static void open_process(struct process *process)
+{
+	char error[READER_ERROR_BYTES];
+
+	*process = (struct process){ .path = (char *)PATH, .categories = categories_read(NULL) };
+	ck_assert_msg(process_open(process, error), "%s", error);
+}
+
+/* Writes the trace and returns its profile as bytes. */
+static char *encode(struct process *process, size_t *bytes)
+{
+	char *kept = NULL, error[READER_ERROR_BYTES];
+	FILE *file;
+
+	*process = (struct process){ .path = (char *)PATH, .categories = categories_read(NULL) };
+	ck_assert_msg(process_read(process, &usual, error), "%s", error);
+	file = open_memstream(&kept, bytes);
+	ck_assert(kept_process_encode(process, file));
+	fclose(file);
+	return kept;
+}
+
+static char *encode_program(struct process *process, size_t *bytes)
+{
+	struct trace_builder *builder = kept_program();
+
+	builder_write(builder, PATH);
+	builder_free(builder);
+	return encode(process, bytes);
+}
+
+static bool decode(struct process *process, const char *kept, size_t bytes)
+{
+	FILE *file = fmemopen((char *)kept, bytes ? bytes : 1, "rb");
+	const bool good = kept_process_decode(process, &usual, file, bytes);
+
+	fclose(file);
+	return good;
+}
+
+static void free_process(struct process *process)
+{
+	categories_free((struct categories *)process->categories);
+	process->categories = NULL;
+	process_close(process);
+	free(process->command);
+}
+
+/* Forgets what was decoded, but not the trace. */
+static void forget(struct process *process)
+{
+	profile_free(process->profile);
+	steps_free(process->steps);
+	timeline_free(process->timeline);
+	process->profile = NULL;
+	process->steps = NULL;
+	process->timeline = NULL;
+}
+
+/* Computes all columns of all nodes, which visits what a view reads. Returns a sum of them. */
+static uint64_t use_tree(struct process *process)
+{
+	const struct tree *tree = process->profile->tree;
+	const struct rows rows = { .count = 0 };
+	uint64_t sum = 0;
+
+	for (uint32_t id = 1; id < tree->count; id++) {
+		const struct row row = tree_row(process, tree, id);
+
+		for (size_t i = 0; i < all_column_count; i++) {
+			const struct cell cell = column_value(&all_columns[i], &row, &rows);
+			long double number;
+
+			sum = sum * 31 + cell.kind + cell.text.length;
+			if (cell_number(&cell, &number))
+				sum = sum * 31 +
+				      (number >= 0 && number < 1e18L ? (uint64_t)number : 7);
+		}
+	}
+	return sum;
+}
+
+/* Visits what else a view reads: the times of steps, devices and memory. */
+static void use_rest(struct process *process)
+{
+	const struct profile *profile = process->profile;
+	const struct memory_owners *memory = profile->memory;
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(profile->timeline, &devices);
+
+	for (size_t i = 0; i < count; i++)
+		timeline_unknown_within(
+			profile->timeline, devices[i].device, HANDOVER_TRACE_TIME, 0, 1000);
+	for (uint32_t i = 0; i < memory->site_count; i++)
+		ck_assert_ptr_nonnull(
+			memory_kind_name(memory->levels[memory->sites[i].level].kind));
+	for (uint32_t i = 0; i < memory->oom_count; i++)
+		for (uint32_t open = 0; open < memory->ooms[i].open; open++)
+			string_table_get(process->texts,
+				profile->oom_ranges[memory->ooms[i].first_open + open].label);
+	for (uint32_t i = 0; i < profile->kernels->count; i++)
+		percentiles_get(&profile->kernels->kernels[i].samples, 950);
+	for (size_t i = 0; process->steps && i < process->steps->count; i++)
+		steps_step_at(process->steps, process->steps->steps[i].begin_ns);
+}
+
+START_TEST(what_is_read_is_what_was_written)
+{
+	struct process made, read;
+	size_t bytes, again_bytes;
+	char *kept = encode_program(&made, &bytes), *again = NULL;
+	FILE *file;
+
+	open_process(&read);
+	ck_assert(decode(&read, kept, bytes));
+	ck_assert_uint_eq(made.profile->tree->count, read.profile->tree->count);
+	ck_assert_uint_gt(made.profile->memory->oom_count, 0);
+	ck_assert_uint_gt(made.profile->memory->failed_count, 0);
+	ck_assert_uint_gt(made.profile->kernels->count, 1);
+	ck_assert_ptr_nonnull(made.timeline);
+	ck_assert_uint_eq(made.steps->count, read.steps->count);
+	ck_assert_uint_ge(read.steps->count, KEPT_PROGRAM_STEPS - 1);
+	file = open_memstream(&again, &again_bytes);
+	ck_assert(kept_process_encode(&read, file));
+	fclose(file);
+	ck_assert_uint_eq(bytes, again_bytes);
+	for (size_t at = 0; at < bytes; at++)
+		ck_assert_msg(kept[at] == again[at], "byte %zu of %zu differs", at, bytes);
+	read.metric = made.metric;
+	read.whole = made.whole;
+	ck_assert_uint_eq(use_tree(&made), use_tree(&read));
+	ck_assert_int_eq(
+		memcmp(&made.profile->totals, &read.profile->totals, sizeof(struct profile_totals)),
+		0);
+	ck_assert_uint_eq(reader_duration_ns(made.reader), reader_duration_ns(read.reader));
+	free(again);
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+}
+END_TEST
+
+/* The times of GPU work are not kept: they are read from the trace when a pass needs them. */
+START_TEST(a_kept_timeline_says_the_same_at_all_times)
+{
+	struct process made, read;
+	size_t bytes;
+	char *kept = encode_program(&made, &bytes);
+
+	open_process(&read);
+	ck_assert(decode(&read, kept, bytes));
+	timeline_rewind(made.timeline);
+	timeline_rewind(read.timeline);
+	for (uint64_t at = 0; at < 6000; at += 7) {
+		ck_assert_uint_eq(
+			timeline_busy(made.timeline, at), timeline_busy(read.timeline, at));
+		ck_assert_uint_eq(
+			timeline_idle(made.timeline, at), timeline_idle(read.timeline, at));
+	}
+	ck_assert_uint_gt(timeline_busy(read.timeline, UINT64_MAX), 0);
+	ck_assert_uint_eq(reader_duration_ns(made.reader), reader_duration_ns(read.reader));
+	process_measure(&made, METRIC_IDLE, NULL);
+	process_measure(&read, METRIC_IDLE, NULL);
+	ck_assert_uint_eq(use_tree(&made), use_tree(&read));
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+}
+END_TEST
+
+START_TEST(a_trace_that_lacks_something_is_not_kept)
+{
+	struct trace_builder *builder = kept_program();
+	struct process process = { .path = (char *)PATH, .categories = categories_read(NULL) };
+	char error[READER_ERROR_BYTES];
+	FILE *file = tmpfile();
+
+	build_lost(builder, 1, 3);
+	build_seal(builder, 1, SEAL_TORN);
+	build_push(builder, 1, 900000, "after");
+	build_pop(builder, 1, 900001);
+	builder_write(builder, PATH);
+	builder_free(builder);
+	ck_assert_msg(process_read(&process, &usual, error), "%s", error);
+	ck_assert(!kept_process_encode(&process, file));
+	fclose(file);
+	free_process(&process);
+}
+END_TEST
+
+START_TEST(what_is_cut_anywhere_is_refused)
+{
+	struct process made, read;
+	size_t bytes;
+	char *kept = encode_program(&made, &bytes), *longer;
+
+	open_process(&read);
+	for (size_t count = 0; count < bytes; count++) {
+		ck_assert(!decode(&read, kept, count));
+		ck_assert_ptr_null(read.profile);
+	}
+	longer = xcalloc(bytes + 1);
+	memcpy(longer, kept, bytes);
+	ck_assert(!decode(&read, longer, bytes + 1));
+	free(longer);
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+}
+END_TEST
+
+/* Each byte with some values: refused, or usable. */
+START_TEST(damaged_bytes_are_refused_or_usable)
+{
+	static const unsigned char values[] = { 1, 0x80, 0xff };
+	struct process made, read;
+	size_t bytes, accepted = 0;
+	char *kept = encode_program(&made, &bytes);
+
+	open_process(&read);
+	for (size_t at = 0; at < bytes * sizeof values; at++) {
+		char *const byte = &kept[at / sizeof values];
+		const char was = *byte;
+
+		*byte = (char)values[at % sizeof values];
+		if (decode(&read, kept, bytes)) {
+			accepted++;
+			use_rest(&read);
+			if (at % 7 == 0)
+				use_tree(&read);
+			forget(&read);
+		}
+		*byte = was;
+	}
+	ck_assert_uint_gt(accepted, 0);
+	ck_assert_uint_lt(accepted, bytes * sizeof values);
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("kept_process");
+	TCase *all = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(all, 240);
+	tcase_add_checked_fixture(all, run_report_setup, run_report_teardown);
+	tcase_add_test(all, what_is_read_is_what_was_written);
+	tcase_add_test(all, a_kept_timeline_says_the_same_at_all_times);
+	tcase_add_test(all, a_trace_that_lacks_something_is_not_kept);
+	tcase_add_test(all, what_is_cut_anywhere_is_refused);
+	tcase_add_test(all, damaged_bytes_are_refused_or_usable);
+	suite_add_tcase(suite, all);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
