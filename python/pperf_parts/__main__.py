@@ -4,6 +4,8 @@ import argparse, os, sys
 from pperf_parts import PartsError
 
 USAGE, UNREADABLE = 64, 2
+# Fewer rows are merged here in the time in which Dask starts (bench/SCALE.md).
+DASK_ROWS = 4000000
 TEXT_KEYS = {
     "tree": ["ranks", "calls", "gpu_total_ns", "cpu_total_ns", "p50_ns", "p95_ns", "max_ns", "most_ns", "most_rank", "path"],
     "steps": ["step", "ranks", "usual", "min_ns", "p50_ns", "max_ns", "max_rank", "busy_ns", "idle_ns", "kernels", "step_kind"],
@@ -44,6 +46,7 @@ def parser():
         if name == "ranks":
             command.add_argument("--quorum", type=int, default=95, metavar="P", help="percent of the ranks that a collective needs (95)")
             command.add_argument("--dask", metavar="SCHEDULER", help="a scheduler file or an address: its workers compute the waits")
+            command.add_argument("--dask-from", type=int, default=DASK_ROWS, metavar="ROWS", help="with --dask: fewer collectives are merged here, which is faster (%d)" % DASK_ROWS)
             command.add_argument("--strict", action="store_true", help="exit with 2 if a trace is damaged or a rank has none")
     query = commands.add_parser("query", help="SQL over the tables of the parts")
     query.add_argument("parts", metavar="PARTS")
@@ -56,17 +59,27 @@ def parser():
 
 # ---- commands ----
 
+def executor_of(options, rows):
+    """None: this process."""
+    if options.dask and rows >= options.dask_from:
+        from pperf_parts.executors import OnDask
+        return OnDask(options.dask)
+    if options.dask:
+        sys.stderr.write("pperf: %d collectives are merged here, without Dask, which is faster below %d (--dask-from)\n" % (rows, options.dask_from))
+    return None
+
+
 def ranks(options, out):
     from pperf_parts.blame import blame
-    from pperf_parts.executors import Here, OnDask
     from pperf_parts.output import put_json, put_ranks
-    from pperf_parts.parts import Parts
+    from pperf_parts.parts import Parts, chosen_tasks, manifests_of
     from pperf_parts.ranks import Ranks, as_json
     if not 1 <= options.quorum <= 100:
         raise PartsError("--quorum needs a percentage from 1 to 100, not %d" % options.quorum)
-    executor = OnDask(options.dask) if options.dask else Here()
+    tasks = list(chosen_tasks(manifests_of(options.parts)))
+    executor = executor_of(options, sum(manifest["tables"]["collectives"]["rows"] for manifest, _ in tasks))
     tables = "processes", "communicators", "sites", "requests", "ends"
-    with Parts(options.parts, tables, options.memory, holds=not options.dask) as parts:
+    with Parts(options.parts, tables, options.memory, tasks=tasks, holds=executor is None) as parts:
         result = Ranks(parts, options.quorum, options.run, executor)
         blame(result)
         document = as_json(result, options.rank)

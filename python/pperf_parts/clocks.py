@@ -4,16 +4,26 @@ report/analysis/ranks/rank_clocks.c, with the same result."""
 import heapq
 import numpy as np
 from pperf_parts.clock_fit import Fit, PAIRS_MIN, fit_clock
-from pperf_parts.collectives import LOST, TOGETHER
+from pperf_parts.collectives import LOCAL, LOST, TOGETHER
 from pperf_parts.communicators import compare_names, sampled
 
-FITS_AT_A_TIME, READINGS_AT_A_TIME = 128, 1 << 20
+END_COLUMNS = "end", "kind"
 
 
-def fit_rank(slices, hub):
-    """Fits a rank to the clock of the hub's island by the times at which common collectives ended."""
+def ends_of(held, key, count):
+    return held.slice(key, 0, count, END_COLUMNS)
+
+
+def fit_ranks(held, hub, spans_of_ranks, *of_hub):
+    return [fit_rank(held, hub, spans, of_hub) for spans in spans_of_ranks]
+
+
+def fit_rank(held, hub, spans, of_hub):
+    """Fits a rank to the clock of the hub's island by the times at which common collectives ended.
+    `spans`: (number of the hub's communicator, first in it, communicator, first in it, count)."""
     other, own = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for left, right in zip(slices[::2], slices[1::2]):
+    for number, from_left, key, from_right, count in spans:
+        left, right = {name: array[from_left:from_left + count] for name, array in of_hub[number].items()}, held.slice(key, from_right, from_right + count, END_COLUMNS)
         both = (left["end"] != LOST) & (right["end"] != LOST) & TOGETHER[left["kind"]]
         other.append(hub.map(left["end"][both]))
         own.append(right["end"][both])
@@ -69,17 +79,29 @@ class Clocks:
         inside = [m.rank for m in group.members if self.island[m.rank] == island]
         hub = next((rank for rank in inside if self.is_whole[rank]), inside[0] if inside else None)
         outside = [m.rank for m in group.members if self.island[m.rank] is None]
-        at_a_time = min(FITS_AT_A_TIME, READINGS_AT_A_TIME // (group.end - group.begin) + 1)
-        fits = self.executor.map(fit_rank, (self.common_ends(hub, rank) for rank in outside), ("end", "kind"), at_a_time)
-        for rank, fit in zip(outside, fits):
-            if fit.pairs:
-                self.fit[rank], self.with_[rank] = fit, hub
+        fits = self.fits_of(hub, outside)
+        for rank in outside:
+            if fits[rank].pairs:
+                self.fit[rank], self.with_[rank] = fits[rank], hub
                 self.reach(rank, island)
 
-    def common_ends(self, hub, rank):
-        """Slices of the communicators that both have, in turn of the hub and of the rank, and the
-        clock of the hub."""
-        of_hub, slices = dict(self.memberships[hub]), []
+    def fits_of(self, hub, ranks):
+        """{rank: its fit to the hub}, each computed where the collectives of the rank are."""
+        of_hub, homes, used = dict(self.memberships[hub]), {}, []
+        for rank in ranks:
+            home, spans = self.common_spans(of_hub, rank, used)
+            homes.setdefault(home, []).append((rank, spans))
+        handles = []
+        for comm in used:
+            home, key = self.executor.home_of(comm)
+            handles.append(self.executor.at(home, ends_of, key, comm.count))
+        fits = [self.executor.at(home, fit_ranks, self.fit[hub], [spans for _, spans in some], *handles) for home, some in homes.items()]
+        return {rank: fit for some, result in zip(homes.values(), self.executor.results(fits)) for (rank, _), fit in zip(some, result)}
+
+    def common_spans(self, of_hub, rank, used):
+        """The home of a rank, and the spans of the communicators that the hub has, too. These are added
+        to `used`."""
+        found = []
         for number, right in self.memberships[rank]:
             left = of_hub.get(number)
             if not left:
@@ -87,8 +109,13 @@ class Clocks:
             first = max(-left.shift, -right.shift)
             count = min(len(left.comm) - left.shift, len(right.comm) - right.shift) - first
             if count > 0:
-                slices += [(member.comm, first + member.shift, first + member.shift + count) for member in (left, right)]
-        return slices, (self.fit[hub],)
+                if left.comm not in used:
+                    used.append(left.comm)
+                found.append((used.index(left.comm), first + left.shift, right.comm, first + right.shift, count))
+        homes = {self.executor.home_of(span[2])[0] for span in found}
+        if len(homes) != 1:
+            return LOCAL, found
+        return homes.pop(), [(*span[:2], self.executor.home_of(span[2])[1], *span[3:]) for span in found]
 
     def set_group_island(self, group):
         most = 0

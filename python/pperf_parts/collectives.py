@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The collectives of traces, as arrays. They stay where they were read: in this process, or in the
-memory of Dask's workers. Who needs some of them asks for slices of single communicators."""
+memory of Dask's workers."""
 import hashlib
 import numpy as np
 from pperf_parts import PartsError
 
 UNKNOWN = np.iinfo(np.int64).max
 SAMPLED = 48
+LOCAL = -1  # the home of what this process holds (executors.py)
 LOST = -(1 << 63)  # the end of a collective whose record is lost
 TOGETHER = np.array([True] * 7 + [False] * 6)
 NAMES = ["reduce-scatter", "all-reduce", "all-reduce", "all-gather", "all-gather", "all-to-all", "barrier", "broadcast", "gather", "scatter",
@@ -54,6 +55,10 @@ class Held:
         self.arrays = {name: np.concatenate(columns.pop(name) or [none[name]]) for name in COLUMNS}
         if at and self.arrays["kind"].max() >= len(NAMES):
             raise PartsError("table collectives has the kind %d, which this pperf does not know" % self.arrays["kind"].max())
+
+    def __sizeof__(self):
+        """By which Dask decides whether the arrays or a computation with them move."""
+        return sum(array.nbytes for array in self.arrays.values())
 
     def add_ranges(self, piece, at):
         firsts = firsts_of(piece)

@@ -34,9 +34,10 @@ def batch(function, items):
     return [function(*each) for each in items]
 
 
-def result_of(future):
+def gathered(client, futures):
+    """The results of futures."""
     try:
-        return future.result()
+        return client.gather(futures)
     except PartsError:
         raise
     except Exception as error: # of a worker, of any kind
@@ -121,10 +122,9 @@ def part_on_dask(options, out):
     folder = os.path.abspath(options.output)
     command = share_command([os.path.abspath(trace) for trace in options.traces], folder, tasks, options)
     futures = [client.submit(write_share, command, index, retries=RETRIES, pure=False) for index in range(tasks)]
-    counts = [result_of(future) for future in futures]
+    counts = gathered(client, futures)
     remove_remains(folder)
     if options.parquet:
-        for future in [client.submit(convert, *each, retries=RETRIES, pure=False) for each in conversions(folder)]:
-            result_of(future)
+        gathered(client, [client.submit(convert, *each, retries=RETRIES, pure=False) for each in conversions(folder)])
     client.close()
     return report_counts(counts, out)

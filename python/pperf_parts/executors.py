@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Where the reduce holds the collectives and computes: in this process, or on the workers of a Dask
-cluster that the user started."""
-import collections, itertools
-import numpy as np
-from pperf_parts.collectives import COLUMNS, SELECTED, Held, summaries
-from pperf_parts.distributed import RETRIES, connect, result_of, workers_of
+"""Where the collectives of the ranks are, and where the reduce computes with them: in this process, or
+on the workers of a Dask cluster that the user started. What is computed of the ranks of one home is
+computed there, and small arrays are brought here and merged."""
+import collections
+from pperf_parts.collectives import COLUMNS, LOCAL, SELECTED, Held, summaries
+from pperf_parts.distributed import RETRIES, connect, gathered, workers_of
 from pperf_parts.parts import Parts
 
-IN_FLIGHT_PER_WORKER, KEPT_HERE, LOCAL, ROWS_A_BATCH = 2, 64, -1, 1 << 21
+IN_FLIGHT_PER_WORKER, ROWS_A_BATCH = 2, 1 << 21
+BROUGHT_ROWS = 1 << 20 # of communicators that are kept here
+
+
+class Communicators:
+    """Holds what is in this process: the key of a communicator is itself."""
+
+    @staticmethod
+    def slice(comm, low, high, names):
+        return comm.slice(low, high, names)
 
 
 class Here:
     """Computes in this process."""
+    homes = 1
 
     def load(self, parts):
         """Reads the collectives. Returns what is known of each communicator without its arrays."""
@@ -21,19 +31,30 @@ class Here:
     def arrays_of(self, comm):
         return self.held.slice(comm.key_of_arrays, 0, comm.count, COLUMNS)
 
+    def bring(self, comms):
+        """Reads several communicators, if they are elsewhere."""
+
     @staticmethod
-    def map(function, requests, names, _at_a_time):
-        """Calls the function with slices of communicators, for each of `requests`: a list of
-        (communicator, first, end), and further arguments."""
-        for slices, arguments in requests:
-            yield function([comm.slice(low, high, names) for comm, low, high in slices], *arguments)
+    def home_of(comm):
+        """(home, key): where a communicator is, and what it is called there."""
+        return LOCAL, comm
+
+    @staticmethod
+    def at(home, function, *arguments):
+        """Calls function(held, *arguments) at a home. `held`: has slice(key, low, high, names). Returns
+        a handle, which can be an argument of further calls."""
+        return function(Communicators, *arguments)
+
+    @staticmethod
+    def results(handles):
+        return list(handles)
 
 
 # ---- on workers ----
 
 def load_tasks(tasks):
     """Reads the collectives of some tasks, in a worker, which keeps them."""
-    with Parts([], (), threads=1, tasks=tasks, holds=True) as parts:
+    with Parts([], (), threads=1, tasks=tasks.value, holds=True) as parts:
         return parts.held
 
 
@@ -46,27 +67,25 @@ def batches_of(tasks, count):
     return [batch for batch in batches if batch]
 
 
-def slices_of(held, wanted, names):
-    """Slices one after the other in one array for each name, which are sent faster than many small
-    ones: (where each begins, and the end of all; the arrays by name)."""
-    slices = [held.slice(*each, names) for each in wanted]
-    return np.cumsum([0, *(high - low for _, low, high in wanted)]), {name: np.concatenate([one[name] for one in slices]) for name in names}
+class Opaque:
+    """An argument that Dask does not search for futures."""
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
 
 
-def unpacked(bounds, arrays):
-    bounds = bounds.tolist()
-    return [{name: array[first:end] for name, array in arrays.items()} for first, end in zip(bounds, bounds[1:])]
+def call(function, held, *arguments):
+    return function(held, *(one.value if isinstance(one, Opaque) else one for one in arguments))
 
 
-def compute(function, packed, local, items):
-    """`packed`: results of slices_of by task. In the items, a slice is (task, number in it)."""
-    pieces = {**{task: unpacked(*one) for task, one in packed.items()}, LOCAL: local}
-    return [function([pieces[of][number] for of, number in slices], *arguments) for slices, arguments in items]
+def arrays_at(held, keys):
+    return [held.slice(*key, COLUMNS) for key in keys]
 
 
 class OnDask:
-    """Keeps the collectives in the memory of the workers, and computes there. Only slices travel. At
-    most a few computations wait at a time. What a worker had that dies is read by another one."""
+    """Keeps the collectives in the memory of the workers, and computes there. What a worker had that
+    dies is read by another one."""
 
     def __init__(self, scheduler):
         self.client = connect(scheduler)
@@ -79,46 +98,48 @@ class OnDask:
     def load(self, parts):
         manifests = [({key: value for key, value in manifest.items() if key != "traces"}, traces) for manifest, traces in parts.tasks]
         rows = sum(manifest["tables"]["collectives"]["rows"] for manifest, _ in manifests)
-        self.held = [self.submit(load_tasks, batch) for batch in batches_of(manifests, max(self.most, rows // ROWS_A_BATCH))]
-        result = {}
-        for number, future in enumerate([self.submit(summaries, held) for held in self.held]):
-            found = result_of(future)
+        self.held = [self.submit(load_tasks, Opaque(batch)) for batch in batches_of(manifests, max(self.most, rows // ROWS_A_BATCH))]
+        self.homes, result = len(self.held), {}
+        for number, found in enumerate(self.results([self.submit(summaries, held) for held in self.held])):
             self.task_of.update(dict.fromkeys(found, number))
             result.update(found)
         return result
 
+    def home_of(self, comm):
+        return (LOCAL, comm) if comm.is_changed else (self.task_of[comm.key_of_arrays], comm.key_of_arrays)
+
+    def at(self, home, function, *arguments):
+        if home == LOCAL:
+            return function(Communicators, *self.results(arguments))
+        return self.submit(call, function, self.held[home], *(one if self.is_future(one) else Opaque(one) for one in arguments))
+
+    @staticmethod
+    def is_future(value):
+        from dask.distributed import Future
+        return isinstance(value, Future)
+
+    def results(self, handles):
+        there = iter(gathered(self.client, [one for one in handles if self.is_future(one)]))
+        return [next(there) if self.is_future(one) else one for one in handles]
+
     def arrays_of(self, comm):
         """Brings all of one communicator here. Those that were used last are kept."""
-        self.read.append(comm)
-        if len(self.read) > KEPT_HERE:
+        self.bring([comm], at_least=1)
+        return comm.__dict__
+
+    def bring(self, comms, at_least=0):
+        """Brings communicators here as long as there is room."""
+        homes, rows = {}, 0
+        for comm in comms:
+            rows += comm.count
+            if comm.is_changed or comm in self.read or (rows > BROUGHT_ROWS and at_least < 1):
+                continue
+            at_least -= 1
+            homes.setdefault(self.task_of[comm.key_of_arrays], []).append(comm)
+        asked = [(some, self.at(home, arrays_at, [(comm.key_of_arrays, 0, comm.count) for comm in some])) for home, some in homes.items()]
+        for some, arrays in zip([some for some, _ in asked], self.results([handle for _, handle in asked])):
+            for comm, one in zip(some, arrays):
+                comm.__dict__.update(one)
+                self.read.append(comm)
+        while len(self.read) > 1 and sum(comm.count for comm in self.read) > 2 * BROUGHT_ROWS:
             self.read.popleft().forget()
-        wanted = [(comm.key_of_arrays, 0, comm.count)]
-        return unpacked(*result_of(self.submit(slices_of, self.held[self.task_of[comm.key_of_arrays]], wanted, list(COLUMNS))))[0]
-
-    def map(self, function, requests, names, at_a_time):
-        waiting, requests = collections.deque(), iter(requests)
-        while True:
-            some = list(itertools.islice(requests, at_a_time))
-            if some:
-                waiting.append(self.start(function, some, list(names)))
-            if waiting and (not some or len(waiting) >= self.most):
-                yield from result_of(waiting.popleft())
-            elif not some:
-                return
-
-    def start(self, function, requests, names):
-        """Starts one computation of several requests. Slices of one task travel together, and those
-        that several of the requests need once."""
-        wanted, local, items = {}, [], []
-        for slices, arguments in requests:
-            places = []
-            for comm, low, high in slices:
-                if comm.is_changed:
-                    local.append(comm.slice(low, high, names))
-                    places.append((LOCAL, len(local) - 1))
-                    continue
-                of_task = wanted.setdefault(self.task_of[comm.key_of_arrays], {})
-                places.append((self.task_of[comm.key_of_arrays], of_task.setdefault((comm.key_of_arrays, low, high), len(of_task))))
-            items.append((places, arguments))
-        pieces = {task: self.submit(slices_of, self.held[task], list(of_task), names) for task, of_task in wanted.items()}
-        return self.submit(compute, function, pieces, local, items)

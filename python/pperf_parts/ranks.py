@@ -81,10 +81,11 @@ class Block:
     """Collectives by member and instance, from slices of the members. Starts are on the island's
     clock."""
 
-    def __init__(self, slices, offsets, fits, count):
+    def __init__(self, rows, slices, offsets, fits, count):
+        """`rows`: of the members in the group."""
         shape = (len(slices), count)
         self.start, self.duration, self.has = np.full(shape, LOST, np.int64), np.zeros(shape, np.int64), np.zeros(shape, bool)
-        self.slices, self.offsets = slices, offsets
+        self.rows, self.slices, self.offsets, self.fits = rows, slices, offsets, fits
         for row, (piece, first, fit) in enumerate(zip(slices, offsets, fits)):
             at, has = slice(first, first + len(piece["end"])), piece["end"] != LOST
             self.has[row, at] = has
@@ -110,63 +111,161 @@ class Block:
         return result
 
 
-def rates_of(block, wait, tolerance):
-    """Bytes of the message, their time, bytes on the bus, their time, and residuals, of each
-    instance."""
-    total = np.zeros((5, block.has.shape[1]), np.int64)
-    for row, piece in enumerate(block.slices):
-        if not piece["bytes"].any():
-            continue
-        bytes_, on_bus = block.column(row, "bytes"), block.column(row, "bus_bytes")
-        sized, transfer = bytes_ != 0, block.duration[row] - wait[row]
-        total += [bytes_, transfer * sized, on_bus * sized, transfer * (sized & (on_bus != 0)), tolerance * sized]
-    return total
+    def rates(self, wait, tolerance):
+        """Bytes of the message, their time, bytes on the bus, their time, and residuals, of each
+        instance."""
+        total = np.zeros((5, self.has.shape[1]), np.int64)
+        for row, piece in enumerate(self.slices):
+            if not piece["bytes"].any():
+                continue
+            bytes_, on_bus = self.column(row, "bytes"), self.column(row, "bus_bytes")
+            sized, transfer = bytes_ != 0, self.duration[row] - wait[row]
+            total += [bytes_, transfer * sized, on_bus * sized, transfer * (sized & (on_bus != 0)), tolerance * sized]
+        return total
+
+    def leaders(self):
+        """What each instance needs of all its members: how many have it, which are the last and when,
+        when the second last came, its tolerance and its kind. Rows are those of the group."""
+        start, at = self.start, np.arange(self.has.shape[1])
+        last = start.argmax(axis=0)
+        top = start[last, at]
+        start[last, at] = LOST
+        second = start.max(axis=0)
+        start[last, at] = top
+        residuals = np.array([fit.residual for fit in self.fits], np.int64)[:, None]
+        return Leaders(self.has.sum(axis=0), self.rows[last], top, second, np.where(self.has, residuals, 0).max(axis=0), self.rows[self.has.argmax(axis=0)], self.kinds())
+
+    def sums(self, leaders, counts, decided):
+        """Sums by member, arrays by instance that counts, and which of them the members have that have
+        not all."""
+        some = slice(None) if counts.all() else counts
+        wait = np.where(self.has, np.minimum(np.maximum(leaders.top - self.start, 0), self.duration), 0)
+        transfer = self.duration - wait
+        by_member = {name: values[:, some].sum(axis=1) for name, values in {
+            "matched": self.has, "decided": self.has & decided, "wait_ns": wait, "transfer_ns": transfer, "matched_ns": self.duration}.items()}
+        exposed = sum(self.column(row, "exposed") for row in range(len(self.slices)))
+        by_instance = {"wait": wait.sum(axis=0)[some], "transfer": transfer.sum(axis=0)[some], "exposed": exposed[some], "rates": self.rates(wait, leaders.tolerance)[:, some].T}
+        has = self.has[:, some]
+        return by_member, by_instance, {int(self.rows[row]): has[row] for row in np.flatnonzero(~has.all(axis=1))}
 
 
-def waits_of_block(slices, first, offsets, fits, count, quorum, member_ranks):
-    """Arrays of the instances that count, sums by member, and which of them the members have that
-    have not all."""
-    block = Block(slices, offsets, fits, count)
-    start, duration, has = block.start, block.duration, block.has
-    present = has.sum(axis=0)
-    last = start.argmax(axis=0)
-    two = np.partition(start, len(start) - 2, axis=0)[-2:]
-    tolerance = np.where(has, np.array([fit.residual for fit in fits], np.int64)[:, None], 0).max(axis=0)
-    late = np.where(present >= 2, two[1] - two[0], 0)
-    counts, decided = present >= quorum, late > tolerance
-    wait = np.where(has, np.minimum(np.maximum(two[1] - start, 0), duration), 0)
-    is_last = (np.arange(len(start))[:, None] == last) & decided
-    sums = {name: values[:, counts].sum(axis=1) for name, values in {
-        "matched": has, "decided": has & decided, "wait_ns": wait, "transfer_ns": duration - wait, "last": is_last,
-        "late_ns": np.where(is_last, late, 0), "matched_ns": duration}.items()}
-    exposed = sum(block.column(row, "exposed") for row in range(len(slices)))
-    arrays = {"instance": np.arange(first, first + count), "present": present, "last": np.where(decided, np.array(member_ranks)[last], -1),
-              "late": late, "wait": wait.sum(axis=0), "transfer": (duration - wait).sum(axis=0), "kind": block.kinds(), "exposed": exposed}
-    arrays = {name: values[counts] for name, values in arrays.items()}
-    arrays["rates"] = rates_of(block, wait, tolerance)[:, counts].T
-    missing = {row: has[row, counts] for row in range(len(has)) if not has[row, counts].all()}
-    return arrays, sums, missing
+class Leaders:
+    """Arrays by instance. `last` and `first_row`: rows of the group's members; `kind` is that of the
+    first member that has it."""
+    __slots__ = ("present", "last", "top", "second", "tolerance", "first_row", "kind")
+
+    def __init__(self, *arrays):
+        self.present, self.last, self.top, self.second, self.tolerance, self.first_row, self.kind = arrays
+
+    def merge(self, other):
+        """With those of other members of the group."""
+        later = (other.top > self.top) | ((other.top == self.top) & (other.last < self.last))
+        earlier = (other.present > 0) & ((self.present == 0) | (other.first_row < self.first_row))
+        self.second = np.maximum(np.minimum(self.top, other.top), np.maximum(self.second, other.second))
+        self.last, self.top = np.where(later, other.last, self.last), np.maximum(self.top, other.top)
+        self.first_row, self.kind = np.where(earlier, other.first_row, self.first_row), np.where(earlier, other.kind, self.kind)
+        self.present, self.tolerance = self.present + other.present, np.maximum(self.tolerance, other.tolerance)
 
 
-def waits_of(members, clocks, begin, end, quorum, executor):
-    """Arrays of the outcomes of instances begin to end - 1, the sums by member, and the absences."""
-    fits, ranks = [clocks.fit[m.rank] for m in members], [m.rank for m in members]
-    step, pieces, totals, absences, at = max(CELLS // max(len(members), 1), 1), [], {}, [], 0
+class Range:
+    """Instances of a group that are computed at a time, in blocks of the members of one home."""
 
-    def requests():
-        for first in range(begin, end, step):
-            count = min(step, end - first)
-            spans = [(max(first + m.shift, 0), min(first + count + m.shift, len(m.comm))) for m in members]
-            yield ([(m.comm, low, max(high, low)) for m, (low, high) in zip(members, spans)],
-                   (first, [min(low - m.shift - first, count) for m, (low, _) in zip(members, spans)], fits, count, quorum, ranks))
+    def __init__(self, number, members, clocks, first, count, executor):
+        self.number, self.first, self.count, self.homes = number, first, count, {}
+        for row, member in enumerate(members):
+            low = max(first + member.shift, 0)
+            high = max(min(first + count + member.shift, len(member.comm)), low)
+            home, key = executor.home_of(member.comm)
+            rows, spans, offsets, fits = self.homes.setdefault(home, ([], [], [], []))
+            rows.append(row)
+            spans.append((key, low, high))
+            offsets.append(min(low - member.shift - first, count))
+            fits.append(clocks.fit[member.rank])
 
-    for arrays, sums, missing in executor.map(waits_of_block, requests(), WAIT_COLUMNS, 1):
-        absences.append((at, at + len(arrays["instance"]), missing))
-        at += len(arrays["instance"])
-        pieces.append(arrays)
-        for name, values in sums.items():
-            totals[name] = totals.get(name, 0) + values
-    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}, totals, absences
+    @property
+    def cells(self):
+        return self.count * sum(len(rows) for rows, *_ in self.homes.values())
+
+
+def make_blocks(held, requests):
+    return [Block(np.array(rows), [held.slice(*span, WAIT_COLUMNS) for span in spans], offsets, fits, count) for (rows, spans, offsets, fits), count in requests]
+
+
+def leaders_of(_, blocks):
+    return [block.leaders() for block in blocks]
+
+
+def sums_of(_, blocks, of_instances):
+    return [block.sums(*one) for block, one in zip(blocks, of_instances)]
+
+
+class Waits:
+    """The waits of one group, range by range: arrays of the outcomes, sums by member, and the
+    absences (Outcomes)."""
+
+    def __init__(self, members):
+        self.members, self.pieces, self.absences, self.at = members, [], [], 0
+        self.sums = {name: np.zeros(len(members), np.int64) for name in ("matched", "decided", "wait_ns", "transfer_ns", "matched_ns", "last", "late_ns")}
+
+    def add(self, first, leaders, counts, decided, late, results):
+        """`results`: what sums_of gave for the blocks, with the rows of each."""
+        some, missing = counts & decided, {}
+        arrays = {"instance": first + np.flatnonzero(counts), "present": leaders.present[counts], "late": late[counts], "kind": leaders.kind[counts],
+                  "last": np.where(decided, np.array([m.rank for m in self.members])[leaders.last], -1)[counts]}
+        np.add.at(self.sums["last"], leaders.last[some], 1)
+        np.add.at(self.sums["late_ns"], leaders.last[some], late[some])
+        for rows, (by_member, by_instance, absent) in results:
+            missing.update(absent)
+            for name, values in by_member.items():
+                self.sums[name][rows] += values
+            for name, values in by_instance.items():
+                arrays[name] = arrays[name] + values if name in arrays else values
+        self.absences.append((self.at, self.at + len(arrays["instance"]), missing))
+        self.at += len(arrays["instance"])
+        self.pieces.append(arrays)
+
+    def arrays(self):
+        return {name: np.concatenate([piece[name] for piece in self.pieces]) for name in self.pieces[0]}
+
+
+def batches(ranges, cells):
+    """Lists of ranges with at most so many cells, at least one."""
+    batch, count = [], 0
+    for one in ranges:
+        if batch and count + one.cells > cells:
+            yield batch
+            batch, count = [], 0
+        batch.append(one)
+        count += one.cells
+    if batch:
+        yield batch
+
+
+def compute_batch(batch, waits, quorums, executor):
+    """Adds the outcomes of some ranges to the waits of their groups."""
+    requests, parts = {}, {}
+    for index, one in enumerate(batch):
+        for home, request in one.homes.items():
+            requests.setdefault(home, []).append((request, one.count))
+            parts.setdefault(home, []).append(index)
+    blocks = {home: executor.at(home, make_blocks, some) for home, some in requests.items()}
+    leaders = [None] * len(batch)
+    for home, found in zip(blocks, executor.results([executor.at(home, leaders_of, handle) for home, handle in blocks.items()])):
+        for index, one in zip(parts[home], found):
+            if leaders[index]:
+                leaders[index].merge(one)
+            else:
+                leaders[index] = one
+    late = [np.where(one.present >= 2, one.top - one.second, 0) for one in leaders]
+    counts = [one.present >= quorums[piece.number] for piece, one in zip(batch, leaders)]
+    decided = [time > one.tolerance for time, one in zip(late, leaders)]
+    handles = [executor.at(home, sums_of, handle, [(leaders[i], counts[i], decided[i]) for i in parts[home]]) for home, handle in blocks.items()]
+    results = [[] for _ in batch]
+    for home, found in zip(blocks, executor.results(handles)):
+        for index, result in zip(parts[home], found):
+            results[index].append((batch[index].homes[home][0], result))
+    for index, piece in enumerate(batch):
+        waits[piece.number].add(piece.first, leaders[index], counts[index], decided[index], late[index], results[index])
 
 
 def member_sites(members, instances):
@@ -202,6 +301,7 @@ class Ranks:
         self.compute_waits(executor)
         self.find_stragglers()
         self.choose_places()
+        executor.bring([comm for rank in sorted(self.reads) for comm in self.ranks[rank].comms])
         self.make_rows(parts)
         self.ends, self.requests = {}, {}
         for name, rows in (("ends", self.ends), ("requests", self.requests)):
@@ -231,24 +331,39 @@ class Ranks:
         self.warnings.append("rank%s %s %s no usable trace" % ("s" if len(self.missing) > 1 else "", text, "have" if len(self.missing) > 1 else "has"))
 
     def compute_waits(self, executor):
-        self.outcomes, self.incomplete, self.undecided = [], 0, 0
-        late = {}
+        waits, quorums = {}, {}
         for number, group in enumerate(self.groups):
             members = [m for m in group.members if group.island is not None and self.clocks.island[m.rank] == group.island]
-            if len(members) < group.quorum:
-                continue
-            arrays, sums, absences = waits_of(members, self.clocks, group.begin, group.end, group.quorum, executor)
-            self.outcomes.append(Outcomes(number, group, members, absences, arrays))
-            self.incomplete += int((arrays["present"] < len(group.members)).sum())
-            self.undecided += int((arrays["last"] < 0).sum())
-            for row, member in enumerate(members):
-                for name, values in sums.items():
-                    setattr(self.ranks[member.rank], name, getattr(self.ranks[member.rank], name) + int(values[row]))
-            for rank in np.unique(arrays["last"][arrays["last"] >= 0]):
-                late.setdefault(int(rank), []).append(arrays["late"][arrays["last"] == rank])
+            if len(members) >= group.quorum:
+                waits[number], quorums[number] = Waits(members), group.quorum
+        most = CELLS * executor.homes
+        for batch in batches(self.ranges_of(waits, most, executor), most):
+            compute_batch(batch, waits, quorums, executor)
+        self.outcomes, self.incomplete, self.undecided = [], 0, 0
+        late = {}
+        for number, found in waits.items():
+            self.add_outcomes(number, found, late)
         for rank, values in late.items():
             self.ranks[rank].late_median_ns = median_of(np.concatenate(values))
         self.count_unmatched()
+
+    def ranges_of(self, waits, cells, executor):
+        for number, found in waits.items():
+            group, step = self.groups[number], max(cells // len(found.members), 1)
+            for first in range(group.begin, group.end, step):
+                yield Range(number, found.members, self.clocks, first, min(step, group.end - first), executor)
+
+    def add_outcomes(self, number, waits, late):
+        """`late`: lists of arrays by rank that was last."""
+        group, arrays = self.groups[number], waits.arrays()
+        self.outcomes.append(Outcomes(number, group, waits.members, waits.absences, arrays))
+        self.incomplete += int((arrays["present"] < len(group.members)).sum())
+        self.undecided += int((arrays["last"] < 0).sum())
+        for name, values in waits.sums.items():
+            for member, value in zip(waits.members, values.tolist()):
+                setattr(self.ranks[member.rank], name, getattr(self.ranks[member.rank], name) + value)
+        for rank in np.unique(arrays["last"][arrays["last"] >= 0]):
+            late.setdefault(int(rank), []).append(arrays["late"][arrays["last"] == rank])
 
     def count_unmatched(self):
         for rank in self.ranks:

@@ -467,7 +467,7 @@ def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
         out, error = running.communicate(timeout=240)
         assert running.returncode == 0, error[-800:]
         assert contents(parts) == contents(quiet) and not list(parts.rglob("*.tmp"))
-        want, got = (json.loads(pperf("ranks", p, "-f", "json", *o)) for p, o in ((quiet, ()), (parts, ("--dask", cluster.file))))
+        want, got = (json.loads(pperf("ranks", p, "-f", "json", *o)) for p, o in ((quiet, ()), (parts, ("--dask", cluster.file, "--dask-from", 0))))
         assert want == got and got["matched"] == 240
         assert want == json.loads(report("ranks", traces, "-f", "json").stdout)
         lost = manifests(parts)[:3]
@@ -485,13 +485,13 @@ folder, scheduler, ranks.CELLS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 executor = executors.OnDask(scheduler) if scheduler else executors.Here()
 started = []
 if scheduler:
-    start = executor.start
-    executor.start = lambda function, *rest: started.append(function.__name__) or start(function, *rest)
+    at = executor.at
+    executor.at = lambda home, function, *rest: started.append(function.__name__) or at(home, function, *rest)
 tables = [t for t in parts.TABLES if t not in ("places", "spreads", "steps", "findings") and not (scheduler and t == "collectives")]
 with parts.Parts(folder, tables) as opened:
     document = ranks.as_json(ranks.Ranks(opened, executor=executor))
 output.put_json(document, sys.stdout)
-print(started.count("waits_of_block"), len(executor.read) if scheduler else 0, file=sys.stderr)
+print(started.count("make_blocks"), len(executor.read) if scheduler else 0, file=sys.stderr)
 """
 
 
