@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#define HELPERS_PER_CORE 2u /* none of them works all the time */
+#define HELPERS_PER_CORE 3u /* none of them works all the time */
 
 struct helper {
 	void (*run)(void *context);

@@ -128,7 +128,7 @@ static int skip_to_end(struct profile *profile)
 	do {
 		struct trace_event next; /* stays in registers: it is not used */
 
-		while (reader_next_short(profile->reader, &next))
+		while (reader_next_decoded(profile->reader, &next))
 			;
 		status = reader_next_any(profile->reader, &event);
 	} while (status > 0);

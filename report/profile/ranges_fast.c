@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) int run_ranges_as(struct profile *p
 		struct trace_event next;
 		int status;
 
-		if (__builtin_expect(reader_next_short(profile->reader, &next), 1)) {
+		if (__builtin_expect(reader_next_decoded(profile->reader, &next), 1)) {
 			if (__builtin_expect(fast_range_event(profile, &next, &last, actions), 1))
 				continue;
 			*event = next;

@@ -6,6 +6,7 @@
 
 #include "report/base/alloc.h"
 #include "report/trace/record_check.h"
+#include "report/trace/short_records.h"
 #include "report/trace/trace_header.h"
 
 #include <errno.h>

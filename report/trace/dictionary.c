@@ -5,6 +5,7 @@
 
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
+#include "report/base/progress.h"
 #include "report/trace/record_check.h"
 #include "report/trace/trace_header.h"
 
@@ -43,6 +44,7 @@ static bool load_dictionary_block(
 			head.used <= head.extent - sizeof head)
 			entry.used = (uint32_t)head.used;
 		result = blocks_load(reading->blocks, &entry, payload);
+		progress_read(entry.used, entry.offset, reading->blocks->file_bytes);
 	}
 	if (result == LOAD_ERROR)
 		return false;

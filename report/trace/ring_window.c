@@ -3,9 +3,9 @@
 
 #include "report/trace/trace_reader_state.h"
 
-void ring_window_rewind(struct trace_reader *reader)
+void ring_window_rewind(struct event_decoder *decoder)
 {
-	struct ring_window *window = &reader->state->ring;
+	struct ring_window *window = &decoder->state->ring;
 
 	window->awaits_begin = window->stamp && !window->unreadable;
 	window->resuming = window->restating = false;
@@ -21,19 +21,19 @@ static const struct trace_window *window_edge(const struct trace_event *event, u
 	return record && record->edge == edge ? record : NULL;
 }
 
-static int next_of_any_kind(struct trace_reader *reader, struct trace_event *event)
+static int next_of_any_kind(struct event_decoder *decoder, struct trace_event *event)
 {
-	return reader_next_short(reader, event) ? 1 : reader_next_raw(reader, event);
+	return decoder_next_short(decoder, event) ? 1 : decoder_next_raw(decoder, event);
 }
 
 /* Reads up to where the window begins. What is damaged before that is not part of the trace. */
-static int skip_to_window(struct trace_reader *reader)
+static int skip_to_window(struct event_decoder *decoder)
 {
-	struct reader_state *state = reader->state;
+	struct reader_state *state = decoder->state;
 	struct trace_event event;
 	int status;
 
-	while ((status = next_of_any_kind(reader, &event)) > 0) {
+	while ((status = next_of_any_kind(decoder, &event)) > 0) {
 		const struct trace_window *restates = window_edge(&event, TRACE_WINDOW_RESTATES);
 
 		if (!restates || restates->stamp < state->ring.stamp)
@@ -48,7 +48,7 @@ static int skip_to_window(struct trace_reader *reader)
 	}
 	if (status == 0) { /* the begin was lost: cut or damaged */
 		state->ring.unreadable = true;
-		reader_rewind(reader);
+		decoder_rewind(decoder);
 		return 1;
 	}
 	return status;
@@ -78,18 +78,17 @@ static struct trace_stream *next_to_resume(const struct reader_state *state)
 }
 
 /* Returns the next range that is open where the window begins. */
-static bool next_resumed(struct trace_reader *reader, struct trace_event *event)
+static bool next_resumed(struct event_decoder *decoder, struct trace_event *event)
 {
-	struct trace_stream *stream = next_to_resume(reader->state);
+	struct trace_stream *stream = next_to_resume(decoder->state);
 	struct stream_cursor *cursor = stream ? stream->cursor : NULL;
 
 	if (!stream)
 		return false;
-	stream->started = 1;
 	*event = (struct trace_event){ .kind = EVENT_RESUMED,
 		.node = cursor->run.ranges[cursor->resumed].node,
 		.depth = cursor->resumed,
-		.time_ns = reader->state->ring.begin_ns,
+		.time_ns = decoder->state->ring.begin_ns,
 		.begin_ns = cursor->run.ranges[cursor->resumed].begin_ns,
 		.stream = stream };
 	cursor->resumed++;
@@ -116,12 +115,11 @@ static bool is_restated(uint32_t kind)
 
 /* Handles an event while what is held is restated. Returns false if it is left out. The first other
  * event ends this. It is held back until the begin of the window was reported. */
-static bool take_restated(struct trace_reader *reader, struct trace_event *event)
+static bool take_restated(struct event_decoder *decoder, struct trace_event *event)
 {
-	struct ring_window *window = &reader->state->ring;
+	struct ring_window *window = &decoder->state->ring;
 
-	reader->state->last_stamp = window->begins.stamp;
-	reader->state->last_ns = window->begin_ns;
+	decoder->state->last_stamp = window->begins.stamp;
 	if (event->kind < EVENT_KINDS && !window_edge(event, TRACE_WINDOW_RESTATED) &&
 		event->kind != EVENT_GAP && event->kind != EVENT_LEFT_OPEN &&
 		event->kind != EVENT_STREAM_END) {
@@ -131,20 +129,20 @@ static bool take_restated(struct trace_reader *reader, struct trace_event *event
 	window->restating = false;
 	window->resuming = true;
 	window->held = *event;
-	window->run = reader->run;
-	reader->run = &reader->state->idle; /* has no short records, which are read past this */
+	window->run = decoder->run;
+	decoder->run = &decoder->state->idle; /* has no short records, which are read past this */
 	return false;
 }
 
 /* Returns what is open where the window begins, then its begin. */
-static void report_begin(struct trace_reader *reader, struct trace_event *event)
+static void report_begin(struct event_decoder *decoder, struct trace_event *event)
 {
-	struct ring_window *window = &reader->state->ring;
+	struct ring_window *window = &decoder->state->ring;
 
-	if (next_resumed(reader, event))
+	if (next_resumed(decoder, event))
 		return;
 	window->resuming = false;
-	reader->run = window->run;
+	decoder->run = window->run;
 	*event = (struct trace_event){ .kind = TRACE_WINDOW,
 		.record = &window->begins,
 		.node = window->held.node,
@@ -202,7 +200,7 @@ static bool is_early_gpu_record(struct ring_window *window, const struct trace_e
 
 /* Whether the event is part of the trace: not restated at another time than the window's begin.
  */
-static bool is_kept(struct trace_reader *reader, const struct trace_event *event)
+static bool is_kept(struct event_decoder *decoder, const struct trace_event *event)
 {
 	struct stream_cursor *cursor = event->stream->cursor;
 
@@ -215,7 +213,7 @@ static bool is_kept(struct trace_reader *reader, const struct trace_event *event
 	}
 	if (cursor->restates && is_restated(event->kind))
 		return false;
-	return !is_early_gpu_record(&reader->state->ring, event);
+	return !is_early_gpu_record(&decoder->state->ring, event);
 }
 
 /* If nothing was restated in what is left, the window begins with the first payload. Makes its
@@ -234,27 +232,27 @@ static bool begin_at_first(struct ring_window *window, struct trace_event *event
 	return true;
 }
 
-int ring_window_next(struct trace_reader *reader, struct trace_event *event)
+int ring_window_next(struct event_decoder *decoder, struct trace_event *event)
 {
-	struct ring_window *window = &reader->state->ring;
+	struct ring_window *window = &decoder->state->ring;
 	int status;
 
 	while (window->awaits_begin) {
-		status = skip_to_window(reader);
+		status = skip_to_window(decoder);
 		if (status <= 0)
 			return status;
 	}
 	while (!window->resuming && window->held.kind == TRACE_NONE) {
-		status = reader_next_raw(reader, event);
+		status = decoder_next_raw(decoder, event);
 		if (status <= 0)
 			return status;
 		if (window->unreadable && begin_at_first(window, event))
 			return 1;
-		if (window->restating ? take_restated(reader, event) : is_kept(reader, event))
+		if (window->restating ? take_restated(decoder, event) : is_kept(decoder, event))
 			return 1;
 	}
 	if (window->resuming) {
-		report_begin(reader, event);
+		report_begin(decoder, event);
 	} else {
 		*event = window->held;
 		window->held.kind = TRACE_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Reads a trace whose older records were overwritten (PPERF_RING; trace_format.h describes the
  * ring). Leaves out what is before the window, and what is restated, except at the
- * begin of the window. Only for trace_reader.c and stream_merge.c.
+ * begin of the window. Only for the files of the reader.
  *
  * At the begin of the window come these events, all at the same time:
  *   what trace_format.h lists as restated
@@ -11,10 +11,10 @@
 #ifndef PPERF_REPORT_TRACE_RING_WINDOW_H
 #define PPERF_REPORT_TRACE_RING_WINDOW_H
 
-#include "report/trace/trace_reader.h"
+#include "report/trace/event_decoder.h"
 
 struct ring_window {
-	bool used;       /* the trace has a ring: reader_next_any calls ring_window_next */
+	bool used;       /* the trace has a ring: decoder_next_any calls ring_window_next */
 	bool unreadable; /* nothing was found that begins a window; all there is is read */
 	uint64_t stamp;  /* where the window begins; 0: nothing was overwritten */
 	/* State of the pass. */
@@ -31,9 +31,9 @@ struct ring_window {
 };
 
 /* Prepares a pass. */
-void ring_window_rewind(struct trace_reader *reader);
+void ring_window_rewind(struct event_decoder *decoder);
 
-/* Returns as reader_next_any does. */
-int ring_window_next(struct trace_reader *reader, struct trace_event *event);
+/* Returns as decoder_next_any does. */
+int ring_window_next(struct event_decoder *decoder, struct trace_event *event);
 
 #endif

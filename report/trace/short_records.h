@@ -7,6 +7,9 @@
 
 #include "collector/trace_format.h"
 
+/* The two lowest bits of a record's first word. */
+enum trace_form { FORM_STRUCT, FORM_PUSH4, FORM_POP4, FORM_PUSH8 };
+
 /* Room for the largest call record. */
 union expanded_call {
 	struct trace_call call;

@@ -33,16 +33,17 @@ static const struct {
 };
 
 /* Returns the call that `again` describes, or NULL if it is malformed. If it repeats the same
- * call as the last one, only the differing fields are written. */
+ * call as the last one, the fields that are not in `again` are known. */
 static const struct trace_head *expand_repeated_call(
-	struct trace_reader *reader, const struct trace_again *again)
+	struct event_decoder *decoder, const struct trace_again *again)
 {
-	struct reader_state *state = reader->state;
-	const unsigned char *payload = reader->run->stream->cursor->payload.bytes;
+	struct reader_state *state = decoder->state;
+	const unsigned char *payload = decoder->run->stream->cursor->payload.bytes;
 	const struct trace_call *was = (const void *)(payload + (size_t)again->of * 8);
-	union expanded_call *expanded = &state->call;
+	union expanded_call *expanded = &batch_expanded(decoder->batch)->call;
 
 	if (was == state->repeated_from && again->head.size == sizeof *again) {
+		*expanded = state->call;
 		expanded->call.head.node = again->head.node;
 		expanded->call.stamp = again->stamp;
 		expanded->call.duration = again->duration;
@@ -50,34 +51,35 @@ static const struct trace_head *expand_repeated_call(
 		return &expanded->call.head;
 	}
 	state->repeated_from = NULL;
-	if (repeated_call_expand(again, payload, expanded))
+	if (repeated_call_expand(again, payload, &state->call))
 		return NULL;
 	state->repeated_from = again->head.size == sizeof *again ? was : NULL;
+	*expanded = state->call;
 	return &expanded->call.head;
 }
 
-bool stream_step_fast(struct trace_reader *reader, struct trace_event *event)
+bool stream_step_fast(struct event_decoder *decoder, struct trace_event *event)
 {
-	struct reader_state *state = reader->state;
-	struct stream_run *run = reader->run;
+	struct reader_state *state = decoder->state;
+	struct stream_run *run = decoder->run;
 	const struct trace_head *head = (const void *)run->word;
 	const size_t room = (size_t)(run->end - run->word) * 4;
 	uint64_t stamp = run->stamp;
 
 	if (room < sizeof *head || (uintptr_t)head % 8 || head->kind >= TRACE_KINDS ||
 		kinds[head->kind].form == SLOW || head->size < kinds[head->kind].bytes ||
-		head->size > room || head->size % 8 || head->node > reader->node_last)
+		head->size > room || head->size % 8 || head->node > decoder->node_last)
 		return false;
 	if (kinds[head->kind].form == TIMED) {
 		stamp = ((const struct trace_timed *)(const void *)head)->stamp;
 		if (stamp < run->stamp)
 			return false;
 	}
-	if (stamp > reader->until)
+	if (stamp > decoder->until)
 		return false;
 	run->word += head->size / 4;
 	if (head->kind == TRACE_AGAIN) {
-		const struct trace_head *call = expand_repeated_call(reader, (const void *)head);
+		const struct trace_head *call = expand_repeated_call(decoder, (const void *)head);
 
 		if (!call) {
 			run->word -= head->size / 4;
@@ -85,17 +87,16 @@ bool stream_step_fast(struct trace_reader *reader, struct trace_event *event)
 		}
 		head = call;
 	} else if (head->kind == TRACE_TENSOR || head->kind == TRACE_TENSOR_NEXT) {
-		head = tensor_delta_expand(&state->tensor_totals, head, &state->tensor);
+		head = tensor_delta_expand(
+			&state->tensor_totals, head, &batch_expanded(decoder->batch)->tensor);
 	}
 	run->stamp = stamp;
-	run->stream->started = 1;
 	state->last_stamp = stamp;
-	state->last_ns = reader_stamp_time(reader, stamp);
 	event->kind = head->kind;
 	event->node = head->node;
 	event->depth = run->depth;
 	event->missing = 0;
-	event->time_ns = state->last_ns;
+	event->time_ns = decoder_stamp_time(decoder, stamp);
 	event->begin_ns = event->last_ns = 0;
 	event->record = head;
 	event->stream = run->stream;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Waiting streams are in a heap, keyed by the stamp of their next record. The current stream runs
  * until its next record would come after the first waiting one, or after the end of the clock
- * piece. struct trace_reader holds this limit, so common records are decoded by the inline
+ * piece. struct event_decoder holds this limit, so common records are decoded by the inline
  * functions of its header.
  */
 #include "report/trace/trace_reader_state.h"
@@ -23,37 +23,37 @@ void merge_push(struct reader_state *state, struct trace_stream *stream, uint64_
 
 /* Sets how far the current stream may run: up to the first waiting stream and the end of the
  * clock piece. The limit is 0 while the OPENs of a payload are compared. */
-static inline void set_run_limit(struct trace_reader *reader, const struct stream_cursor *cursor)
+static inline void set_run_limit(struct event_decoder *decoder, const struct stream_cursor *cursor)
 {
-	const struct reader_state *state = reader->state;
+	const struct reader_state *state = decoder->state;
 	wide_uint first = state->heap[0],
 		  mine = MERGE_KEY(MERGE_KEY_STAMP(first), cursor->run.stream);
 	uint64_t until = MERGE_KEY_STAMP(first) - (first < mine && MERGE_KEY_STAMP(first));
 
 	until = until < state->piece_end ? until : state->piece_end;
-	reader->until = cursor->opening ? 0 : until;
+	decoder->until = cursor->opening ? 0 : until;
 }
 
-static void load_clock_piece(struct trace_reader *reader, uint64_t stamp)
+static void load_clock_piece(struct event_decoder *decoder, uint64_t stamp)
 {
-	struct reader_state *state = reader->state;
+	struct reader_state *state = decoder->state;
 	const struct clock_map *clock = &state->clock;
 	const struct clock_piece *piece;
 
 	state->piece = clock_find(clock, stamp, state->piece);
 	piece = &clock->pieces[state->piece];
 	state->piece_end = state->piece + 1 < clock->count ? piece[1].raw - 1 : UINT64_MAX;
-	reader->clock_raw = piece->raw;
-	reader->clock_ns = piece->ns;
-	reader->clock_scale = piece->scale;
+	decoder->clock_raw = piece->raw;
+	decoder->clock_ns = piece->ns;
+	decoder->clock_scale = piece->scale;
 }
 
 static inline void advance_clock(
-	struct trace_reader *reader, const struct stream_cursor *cursor, uint64_t stamp)
+	struct event_decoder *decoder, const struct stream_cursor *cursor, uint64_t stamp)
 {
-	if (stamp > reader->state->piece_end || stamp < reader->clock_raw)
-		load_clock_piece(reader, stamp);
-	set_run_limit(reader, cursor);
+	if (stamp > decoder->state->piece_end || stamp < decoder->clock_raw)
+		load_clock_piece(decoder, stamp);
+	set_run_limit(decoder, cursor);
 }
 
 static struct stream_cursor *get_cursor(struct trace_stream *stream, uint64_t stamp)
@@ -70,47 +70,47 @@ static struct stream_cursor *get_cursor(struct trace_stream *stream, uint64_t st
 }
 
 /* Makes the stream with the merge key `waiting` the current one. */
-static inline void switch_to_stream(struct trace_reader *reader, wide_uint waiting)
+static inline void switch_to_stream(struct event_decoder *decoder, wide_uint waiting)
 {
-	struct reader_state *state = reader->state;
+	struct reader_state *state = decoder->state;
 	uint64_t stamp = MERGE_KEY_STAMP(waiting);
 	struct stream_cursor *cursor = get_cursor(MERGE_KEY_STREAM(waiting), stamp);
 
-	reader->run = &cursor->run;
+	decoder->run = &cursor->run;
 	if (stamp < STAMP_END)
 		state->last_stamp = stamp > state->last_stamp ? stamp : state->last_stamp;
-	advance_clock(reader, cursor, stamp < STAMP_END ? stamp : state->last_stamp);
+	advance_clock(decoder, cursor, stamp < STAMP_END ? stamp : state->last_stamp);
 }
 
-void merge_advance_clock(struct trace_reader *reader, uint64_t stamp)
+void merge_advance_clock(struct event_decoder *decoder, uint64_t stamp)
 {
-	advance_clock(reader, reader->run->stream->cursor, stamp);
+	advance_clock(decoder, decoder->run->stream->cursor, stamp);
 }
 
-static inline bool switch_if_earlier(struct trace_reader *reader, uint64_t stamp)
+static inline bool switch_if_earlier(struct event_decoder *decoder, uint64_t stamp)
 {
-	struct reader_state *state = reader->state;
-	wide_uint mine = MERGE_KEY(stamp, reader->run->stream), first = state->heap[0];
+	struct reader_state *state = decoder->state;
+	wide_uint mine = MERGE_KEY(stamp, decoder->run->stream), first = state->heap[0];
 
 	if (mine <= first)
 		return false;
 	turns_down(state->heap, state->heap_count, mine);
-	switch_to_stream(reader, first);
+	switch_to_stream(decoder, first);
 	return true;
 }
 
-bool merge_may_continue(struct trace_reader *reader, uint64_t stamp)
+bool merge_may_continue(struct event_decoder *decoder, uint64_t stamp)
 {
-	if (__builtin_expect(stamp <= reader->until, 1))
+	if (__builtin_expect(stamp <= decoder->until, 1))
 		return true;
 	/* What is restated is one moment of the trace, although writing it took a while. */
-	if (reader->state->ring.restating && stamp != UINT64_MAX) {
-		merge_advance_clock(reader, stamp);
+	if (decoder->state->ring.restating && stamp != UINT64_MAX) {
+		merge_advance_clock(decoder, stamp);
 		return true;
 	}
-	if (switch_if_earlier(reader, stamp))
+	if (switch_if_earlier(decoder, stamp))
 		return false;
-	merge_advance_clock(reader, stamp);
+	merge_advance_clock(decoder, stamp);
 	return true;
 }
 
@@ -124,27 +124,27 @@ static uint32_t short_record_ticks(const struct stream_run *run)
 	return (*word & 3) == FORM_POP4 ? *word >> 2 : *word >> 2 & 0x3fff;
 }
 
-void merge_switch_if_due(struct trace_reader *reader)
+void merge_switch_if_due(struct event_decoder *decoder)
 {
-	const struct stream_run *run = reader->run;
+	const struct stream_run *run = decoder->run;
 	uint64_t stamp;
 
-	if (run->word == run->end || reader->until == 0 || (*run->word & 3) == FORM_STRUCT)
+	if (run->word == run->end || decoder->until == 0 || (*run->word & 3) == FORM_STRUCT)
 		return;
 	stamp = run->stamp + short_record_ticks(run);
-	if (stamp > reader->until)
-		switch_if_earlier(reader, stamp);
+	if (stamp > decoder->until)
+		switch_if_earlier(decoder, stamp);
 }
 
-bool merge_take_next(struct trace_reader *reader)
+bool merge_take_next(struct event_decoder *decoder)
 {
-	struct reader_state *state = reader->state;
+	struct reader_state *state = decoder->state;
 	wide_uint first = state->heap[0], last;
 
 	if (state->heap_count == 0)
 		return false;
 	last = state->heap[--state->heap_count];
 	turns_down(state->heap, state->heap_count, state->heap_count ? last : MERGE_KEY_NONE);
-	switch_to_stream(reader, first);
+	switch_to_stream(decoder, first);
 	return true;
 }

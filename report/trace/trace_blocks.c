@@ -2,7 +2,6 @@
 #include "report/trace/trace_blocks.h"
 
 #include "report/base/alloc.h"
-#include "report/base/progress.h"
 #include "report/trace/trace_header.h"
 
 #include <errno.h>
@@ -183,7 +182,6 @@ enum load_result blocks_load(const struct trace_blocks *blocks, const struct blo
 	got = pread_all(blocks->fd, payload->storage, bytes, entry->offset);
 	if (got < 0)
 		return LOAD_ERROR;
-	progress_read((uint64_t)got, entry->offset, blocks->file_bytes);
 	memcpy(&head, payload->storage, sizeof head);
 	if ((size_t)got < bytes || head.stream != entry->stream ||
 		head.sequence != entry->sequence || head.used < entry->used)

@@ -12,6 +12,8 @@
 
 #include "report/trace/read_warnings.h"
 
+#define READER_SCALE_BITS 56
+
 struct clock_piece {
 	/* `ns` is the time at `raw`. Up to the `raw` of the next piece, a stamp is at ns +
 	 * (stamp - raw) * scale >> READER_SCALE_BITS. */
@@ -39,6 +41,11 @@ struct clock_map {
 void clock_build(struct clock_map *map, const struct trace_header *header,
 	struct trace_clock *samples, uint32_t count, struct read_warnings *warnings);
 void clock_free(struct clock_map *map);
+
+static inline uint64_t reader_scale(uint64_t ticks, uint64_t scale)
+{
+	return (uint64_t)((wide_uint)ticks * scale >> READER_SCALE_BITS);
+}
 
 /* Returns the index of the piece that contains `stamp`. The search tries piece `near` first. */
 uint32_t clock_find(const struct clock_map *map, uint64_t stamp, uint32_t near);

@@ -15,81 +15,7 @@
 
 int reader_next_any(struct trace_reader *reader, struct trace_event *event)
 {
-	return reader->state->ring.used ? ring_window_next(reader, event)
-					: reader_next_raw(reader, event);
-}
-
-int reader_next_raw(struct trace_reader *reader, struct trace_event *event)
-{
-	struct reader_state *state = reader->state;
-	int status = 0;
-
-	if (state->ended_stream) {
-		stream_free(state->ended_stream);
-		state->ended_stream = NULL;
-	}
-	/* until 0: the range stack is compared first */
-	if (__builtin_expect(reader->until != 0, 1)) {
-		if (reader->run->word != reader->run->end && *reader->run->word == 0 &&
-			!state->failed)
-			reader->run->word++; /* padding */
-		if (reader->run->word != reader->run->end && stream_step_fast(reader, event))
-			return 1;
-	}
-	merge_switch_if_due(reader);
-	if (reader_next_short(reader, event))
-		return 1;
-	while (status == 0 && !state->failed) {
-		if (!reader->run->stream && !merge_take_next(reader))
-			return 0;
-		status = stream_step(reader, event);
-	}
-	return state->failed ? -1 : status;
-}
-
-static void free_streams(struct reader_state *state)
-{
-	for (uint32_t i = 0; i < state->stream_count; i++)
-		stream_free(&state->streams[i]);
-}
-
-static void list_streams(struct reader_state *state)
-{
-	const struct trace_blocks *blocks = &state->blocks;
-	struct trace_stream *stream = NULL;
-
-	state->stream_count = (uint32_t)blocks->layout.streams;
-	state->streams = xcalloc(state->stream_count * sizeof *state->streams);
-	state->heap = xcalloc(((size_t)state->stream_count + 1) * sizeof *state->heap);
-	for (uint32_t i = 0, count = 0; i < blocks->streams_end; i++) {
-		if (!stream || blocks->entries[i].stream != stream->stream) {
-			stream = &state->streams[count];
-			stream->stream = blocks->entries[i].stream;
-			stream->block = i;
-			stream->ordinal = count++;
-		}
-		stream->blocks++;
-	}
-}
-
-/* Returns the smallest base stamp of the stream's blocks. The first one may be damaged and too
- * large. The stream would then wait too long and all its events would be late. */
-static uint64_t first_stamp(const struct reader_state *state, const struct trace_stream *stream)
-{
-	const struct block_entry *entry = &state->blocks.entries[stream->block];
-	uint64_t least = UINT64_MAX;
-
-	for (uint32_t i = 0; i < stream->blocks; i++)
-		least = entry[i].base_stamp < least ? entry[i].base_stamp : least;
-	return least;
-}
-
-static void restart_stream(struct reader_state *state, struct trace_stream *stream)
-{
-	stream->user = NULL;
-	stream->started = 0;
-	stream->tid = 0;
-	merge_push(state, stream, first_stamp(state, stream));
+	return decode_ahead_next(reader, event);
 }
 
 void reader_rewind(struct trace_reader *reader)
@@ -97,19 +23,14 @@ void reader_rewind(struct trace_reader *reader)
 	struct reader_state *state = reader->state;
 
 	progress_restart();
-	free_streams(state);
-	state->warnings = state->warnings_at_open;
-	state->heap_count = 0;
-	state->heap[0] = MERGE_KEY_NONE;
-	for (uint32_t i = 0; i < state->stream_count; i++)
-		restart_stream(state, &state->streams[i]);
-	state->piece = 0;
-	state->last_stamp = state->last_ns = state->last_stream_lost = 0;
-	state->ended_stream = NULL;
-	state->tensor_totals = (struct tensor_totals){ .devices[0].allocated = 0 };
-	reader->run = &state->idle;
-	reader->until = reader->clock_raw = state->piece_end = 0;
-	ring_window_rewind(reader);
+	decode_ahead_stop(state);
+	decoder_rewind(&state->decoder);
+	for (uint32_t i = 0; i < state->stream_count; i++) {
+		state->streams[i].user = NULL;
+		state->streams[i].tid = 0;
+	}
+	state->unknown_names = state->gpu_clock_violations = 0;
+	reader->next = reader->end = NULL;
 }
 
 static struct trace_reader *open_reader(int fd, uint64_t file_bytes, bool may_grow,
@@ -120,6 +41,7 @@ static struct trace_reader *open_reader(int fd, uint64_t file_bytes, bool may_gr
 	struct trace_integrity *integrity = &state->warnings.integrity;
 
 	reader->state = state;
+	decode_ahead_open(state);
 	state->path = xcalloc(strlen(path) + 1);
 	strcpy(state->path, path);
 	state->warnings.path = state->path;
@@ -150,8 +72,7 @@ static struct trace_reader *open_reader(int fd, uint64_t file_bytes, bool may_gr
 				  !integrity->ended;
 	state->warnings_at_open = state->warnings;
 	blocks_drop_before(&state->blocks, since);
-	list_streams(state);
-	reader->node_last = state->dictionary.node_end - 1;
+	decoder_open(&state->decoder, state);
 	reader_rewind(reader);
 	return reader;
 }
@@ -186,9 +107,8 @@ void reader_close(struct trace_reader *reader)
 	if (!reader)
 		return;
 	state = reader->state;
-	free_streams(state);
-	free(state->streams);
-	free(state->heap);
+	decode_ahead_close(state);
+	decoder_close(&state->decoder);
 	dictionary_free(&state->dictionary);
 	counted_totals_free(&state->totals);
 	clock_free(&state->clock);
@@ -252,25 +172,26 @@ uint64_t reader_start_unix_ns(const struct trace_reader *reader)
 uint64_t reader_window_begin_ns(const struct trace_reader *reader)
 {
 	const struct reader_state *state = reader->state;
+	const struct pass_progress *reached = &state->ahead.reached;
 
-	if (state->ring.begin_ns || !state->ring.stamp || state->ring.unreadable)
-		return state->ring.begin_ns;
+	if (reached->window_begin_ns || !state->ring.stamp || reached->window_unreadable)
+		return reached->window_begin_ns;
 	return clock_ns(&state->clock, state->ring.stamp);
 }
 
 uint64_t reader_last_stamp(const struct trace_reader *reader)
 {
-	return reader->state->last_stamp;
+	return reader->state->ahead.reached.last_stamp;
 }
 
 uint64_t reader_early_gpu_records(const struct trace_reader *reader)
 {
-	return reader->state->ring.early_gpu;
+	return reader->state->ahead.reached.early_gpu;
 }
 
 uint64_t reader_duration_ns(const struct trace_reader *reader)
 {
-	uint64_t seen = clock_ns(&reader->state->clock, reader->state->last_stamp);
+	uint64_t seen = clock_ns(&reader->state->clock, reader_last_stamp(reader));
 
 	return seen > reader->state->clock.last_ns ? seen : reader->state->clock.last_ns;
 }
@@ -282,17 +203,31 @@ double reader_ticks_per_second(const struct trace_reader *reader)
 
 uint64_t reader_duration(const struct trace_reader *reader, uint64_t stamp, uint64_t ticks)
 {
+	struct reader_state *state = reader->state;
+	const struct clock_map *clock = &state->clock;
 	const uint64_t from = ticks < stamp ? stamp - ticks : 0;
+	const struct clock_piece *piece;
 
-	/* Fast path: both ends are in the current clock piece. */
-	if (from >= reader->clock_raw && stamp <= reader->state->piece_end)
-		return reader_stamp_time(reader, stamp) - reader_stamp_time(reader, from);
+	state->near_piece = clock_find(clock, stamp, state->near_piece);
+	piece = &clock->pieces[state->near_piece];
+	if (from >= piece->raw)
+		return reader_scale(stamp - piece->raw, piece->scale) -
+		       reader_scale(from - piece->raw, piece->scale);
 	return reader_time(reader, stamp) - reader_time(reader, from);
+}
+
+/* Returns the time of the last event that was returned in this pass. */
+static uint64_t last_event_ns(const struct trace_reader *reader)
+{
+	const struct decode_ahead *ahead = &reader->state->ahead;
+
+	return ahead->current && reader->next != ahead->current->events ? reader->next[-1].time_ns
+									: ahead->last_ns;
 }
 
 uint64_t reader_realtime(struct trace_reader *reader, uint64_t realtime_ns)
 {
-	return clock_from_realtime(&reader->state->clock, realtime_ns, reader->state->last_ns);
+	return clock_from_realtime(&reader->state->clock, realtime_ns, last_event_ns(reader));
 }
 
 /* Converts a time if CLOCK_REALTIME was never set while the program ran. Returns false
@@ -322,35 +257,27 @@ bool reader_gpu_times(struct trace_reader *reader, uint64_t start_ns, uint64_t e
 	*start = reader_realtime(reader, start_ns);
 	*end = reader_realtime(reader, end_ns);
 	if (*end < *start) {
-		reader->state->warnings.integrity.clock_violations++;
+		reader->state->gpu_clock_violations++;
 		*end = *start;
 	}
 	return true;
 }
 
-/* Returns the number of lost events in the block heads of the streams read so far. */
-static uint64_t lost_in_streams(const struct reader_state *state)
-{
-	uint64_t lost = state->last_stream_lost;
-
-	for (uint32_t i = 0; i < state->stream_count; i++)
-		if (state->streams[i].cursor && &state->streams[i] != state->ended_stream)
-			lost += state->streams[i].cursor->lost;
-	return lost;
-}
-
 const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 {
 	struct reader_state *state = reader->state;
-	struct trace_integrity *all = &state->warnings.integrity;
-	uint64_t streams = lost_in_streams(state);
+	const struct pass_progress *reached = &state->ahead.reached;
+	struct trace_integrity *all = &state->integrity;
 
+	*all = reached->integrity;
+	all->unknown_names += state->unknown_names;
+	all->clock_violations += state->gpu_clock_violations;
 	all->lost_events = 0;
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)
 		if (i != TRACE_LOST_SAMPLES)
 			all->lost_events += all->lost[i];
-	if (streams > all->lost_events)
-		all->lost_events = streams;
+	if (reached->streams_lost > all->lost_events)
+		all->lost_events = reached->streams_lost;
 	all->complete = !(all->lost_events || all->missing_chunks || all->torn_chunks ||
 			  all->damaged_payloads || all->damaged_blocks || all->cut_blocks ||
 			  all->duplicate_chunks || all->skipped_bytes || all->truncated_streams ||
@@ -362,10 +289,11 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 
 const char *reader_warning(const struct trace_reader *reader, unsigned index)
 {
-	const struct read_warnings *warnings = &reader->state->warnings;
+	const struct reader_state *state = reader->state;
 
-	return index < warnings->count && index < READ_WARNINGS_MAX ? warnings->warnings[index]
-								    : NULL;
+	return index < state->ahead.reached.warning_count && index < READ_WARNINGS_MAX
+		       ? state->warnings.warnings[index]
+		       : NULL;
 }
 
 struct reader_end reader_end_of_pass(struct trace_reader *reader)

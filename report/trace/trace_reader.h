@@ -29,12 +29,15 @@
  * here, which returns a defined value if the id is unknown. The id of a node's parent is always
  * smaller than the node's own, so one ascending loop visits parents first.
  *
- * Memory: the dictionary, 32 bytes per block, 64 per stream, and one payload for each stream that
- * has begun and not ended. In total at most ten times the size of the file plus 1 MiB. Pointers
- * into the dictionary are valid as long as the reader. event.record and what follows it are valid
- * until the next call of reader_next.
+ * Memory: the dictionary, 32 bytes per block, 64 per stream, one payload for each stream that has
+ * begun and not ended, and what is decoded ahead: less than 4 MiB unless payloads are larger than
+ * pperf writes them. In total at most ten times the size of the file plus 1 MiB. Pointers into the
+ * dictionary are valid as long as the reader. event.record and what follows it are valid until the
+ * next call of reader_next.
  *
- * Threads: a reader must be used by one thread only.
+ * Threads: a reader must be used by one thread only. The events of a large trace are decoded ahead
+ * by a second thread, if the user allows one (decode_ahead.h). What is returned does not depend on
+ * it.
  */
 #ifndef PPERF_REPORT_TRACE_TRACE_READER_H
 #define PPERF_REPORT_TRACE_TRACE_READER_H
@@ -44,7 +47,6 @@
 #include <stdbool.h>
 
 #define READER_ERROR_BYTES 512
-#define READER_SCALE_BITS 56
 #define READER_TIME_MAX (UINT64_C(1) << 62) /* no time is later; about 146 years */
 
 /* event.kind is one of these or an enum trace_kind, whose record is passed as it is in the file.
@@ -84,8 +86,8 @@ struct trace_stream {
 	uint32_t stream;  /* its id in the trace */
 	uint32_t tid;     /* the kernel's thread id */
 	uint32_t ordinal; /* 0, 1, ... below reader_stream_count(), in the order of ids */
-	uint32_t started; /* 1 after its first event was returned */
 	void *user;       /* owned by the caller, NULL at first; free it at EVENT_STREAM_END */
+	/* The following are used by the reader only. */
 	struct stream_cursor *cursor;
 	uint32_t block, blocks; /* its part of the block index: first entry, number of entries */
 };
@@ -173,24 +175,8 @@ struct trace_node_info {
 	uint16_t depth;  /* root 0; 65535 means 65535 or more */
 };
 
-/* The read position of a stream. */
-struct stream_run {
-	const uint32_t *word, *end; /* next record; end of its payload */
-	uint64_t stamp;             /* of the last record */
-	struct trace_open_range *ranges;
-	uint32_t depth, room; /* number of open ranges; capacity of `ranges` */
-	struct trace_stream *stream;
-};
-
 struct trace_reader {
-	struct stream_run *run; /* the current stream, whose records come next */
-	/* The current stream may return records up to this stamp. After it another stream comes
-	 * first, or the next clock piece begins. */
-	uint64_t until;
-	/* ns = clock_ns + (stamp - clock_raw) * clock_scale >> READER_SCALE_BITS */
-	uint64_t clock_raw, clock_ns, clock_scale;
-	uint32_t node_last; /* nodes 1 to node_last are in the table */
-	uint32_t reserved;
+	const struct trace_event *next, *end; /* the events that are decoded and not returned */
 	struct reader_state *state;
 };
 
@@ -213,7 +199,7 @@ void reader_close(struct trace_reader *reader); /* NULL is allowed */
 /* Starts a new pass at the first event. Streams and the counters of the pass are reset. */
 void reader_rewind(struct trace_reader *reader);
 
-/* Does what reader_next does. reader_next calls it for everything but the common short forms. */
+/* Does what reader_next does, which calls it once no further event is decoded. */
 int reader_next_any(struct trace_reader *reader, struct trace_event *event);
 
 /* The functions from here to reader_ticks_per_second return properties of the trace, valid from
@@ -226,19 +212,19 @@ uint32_t reader_stream_count(const struct trace_reader *reader);
 /* `ordinal` must be below reader_stream_count(). */
 struct trace_stream *reader_stream(const struct trace_reader *reader, uint32_t ordinal);
 uint64_t reader_start_unix_ns(const struct trace_reader *reader);
-/* Returns the time of the last CLOCK sample or of the last event returned, whichever is later. */
+/* Returns the time of the last CLOCK sample or of the last event read, whichever is later. */
 uint64_t reader_duration_ns(const struct trace_reader *reader);
 /* With PPERF_RING: returns where the window begins, if older records were overwritten; else 0. What
  * was overwritten is in reader_header()->ring. */
 uint64_t reader_window_begin_ns(const struct trace_reader *reader);
-/* Returns the latest stamp that was read. */
+/* Returns the latest stamp that was read: within a pass, it may be that of an event to come. */
 uint64_t reader_last_stamp(const struct trace_reader *reader);
 /* Returns how many GPU records this pass has left out because their calls are before the window. */
 uint64_t reader_early_gpu_records(const struct trace_reader *reader);
 double reader_ticks_per_second(const struct trace_reader *reader);
 
-/* Returns the counts of this pass so far. They are complete after reader_next returned 0. Owned
- * by the reader. */
+/* Returns the counts of this pass so far: what is decoded ahead may be in them. They are complete
+ * after reader_next returned 0. Owned by the reader. */
 const struct trace_integrity *reader_integrity(struct trace_reader *reader);
 /* Returns the finding `index` as a sentence with path and offset, or NULL. Only the first few
  * are kept. */
@@ -340,99 +326,24 @@ const struct trace_counted *reader_counted(const struct trace_reader *reader, ui
 /* Returns the sum of their calls, and the number of nodes in `*count`. */
 uint64_t reader_counted_calls(const struct trace_reader *reader, uint32_t *count);
 
-/* The two lowest bits of a record's first word. */
-enum trace_form { FORM_STRUCT, FORM_PUSH4, FORM_POP4, FORM_PUSH8 };
-
 __extension__ typedef unsigned __int128 wide_uint;
 
-static inline uint64_t reader_scale(uint64_t ticks, uint64_t scale)
-{
-	return (uint64_t)((wide_uint)ticks * scale >> READER_SCALE_BITS);
-}
-
-static inline uint64_t reader_stamp_time(const struct trace_reader *reader, uint64_t stamp)
-{
-	return reader->clock_ns + reader_scale(stamp - reader->clock_raw, reader->clock_scale);
-}
-
-static inline __attribute__((always_inline)) int reader_short_push(struct trace_reader *reader,
-	struct trace_event *event, uint32_t node, uint64_t stamp, int words)
-{
-	struct stream_run *run = reader->run;
-	struct trace_open_range *range;
-	uint64_t now;
-
-	if (__builtin_expect(stamp > reader->until || node - 1 >= reader->node_last ||
-				     run->depth >= run->room,
-		    0))
-		return 0;
-	now = reader_stamp_time(reader, stamp);
-	run->word += words;
-	run->stamp = stamp;
-	range = &run->ranges[run->depth];
-	range->begin_ns = now;
-	range->node = node;
-	event->kind = TRACE_PUSH;
-	event->node = node;
-	event->depth = run->depth++;
-	event->time_ns = event->begin_ns = now;
-	event->record = NULL;
-	event->stream = run->stream;
-	return 1;
-}
-
-static inline __attribute__((always_inline)) int reader_short_pop(
-	struct trace_reader *reader, struct trace_event *event, uint64_t stamp)
-{
-	struct stream_run *run = reader->run;
-	const struct trace_open_range *range;
-
-	if (__builtin_expect(stamp > reader->until || run->depth == 0, 0))
-		return 0;
-	run->word++;
-	run->stamp = stamp;
-	range = &run->ranges[--run->depth];
-	event->kind = EVENT_POP;
-	event->node = range->node;
-	event->depth = run->depth;
-	event->time_ns = reader_stamp_time(reader, stamp);
-	event->begin_ns = range->begin_ns;
-	event->record = NULL;
-	event->stream = run->stream;
-	return 1;
-}
-
-/* Returns 1 and the next event if it is a short form of the current stream that is due now.
- * Returns 0 otherwise, without a change: reader_next_any must be called. */
-static inline __attribute__((always_inline)) int reader_next_short(
+/* Returns 1 and the next event if it is decoded. Returns 0 otherwise, without a change:
+ * reader_next_any must be called. */
+static inline __attribute__((always_inline)) int reader_next_decoded(
 	struct trace_reader *reader, struct trace_event *event)
 {
-	const struct stream_run *run = reader->run;
-	const uint32_t *word = run->word;
-	uint32_t first;
-
-	if (__builtin_expect(word == run->end, 0))
+	if (__builtin_expect(reader->next == reader->end, 0))
 		return 0;
-	first = *word;
-	switch (first & 3) {
-	case FORM_PUSH4:
-		return reader_short_push(
-			reader, event, first >> 16, run->stamp + (first >> 2 & 0x3fff), 1);
-	case FORM_POP4:
-		return reader_short_pop(reader, event, run->stamp + (first >> 2));
-	case FORM_PUSH8:
-		return run->end - word >= 2 &&
-		       reader_short_push(reader, event, first >> 2, run->stamp + word[1], 2);
-	default:
-		return 0;
-	}
+	*event = *reader->next++;
+	return 1;
 }
 
 /* Reads the next event. Returns 1 if `event` is filled, 0 after the last event, -1 if reading
  * failed (reader_error). */
 static inline int reader_next(struct trace_reader *reader, struct trace_event *event)
 {
-	return __builtin_expect(reader_next_short(reader, event), 1)
+	return __builtin_expect(reader_next_decoded(reader, event), 1)
 		       ? 1
 		       : reader_next_any(reader, event);
 }

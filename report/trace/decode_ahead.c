@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/trace/trace_reader_state.h"
+
+#include "report/base/alloc.h"
+#include "report/base/progress.h"
+
+#include <stdlib.h>
+
+void decode_ahead_open(struct reader_state *state)
+{
+	pthread_mutex_init(&state->ahead.lock, NULL);
+	pthread_cond_init(&state->ahead.has_batch, NULL);
+	pthread_cond_init(&state->ahead.has_room, NULL);
+}
+
+/* ---- the batch that is filled ---- */
+
+void batch_set_tid(struct event_batch *batch, struct trace_stream *stream, uint32_t tid)
+{
+	*ARRAY_ADD(batch->tids, batch->tid_room,
+		batch->tid_count) = (struct stream_tid){ batch->count, tid, stream };
+}
+
+void batch_retire(struct event_batch *batch, unsigned char **bytes, size_t *room)
+{
+	if (!*bytes)
+		return;
+	*ARRAY_ADD(batch->retired, batch->retired_room,
+		batch->retired_count) = (struct read_buffer){ *bytes, *room };
+	batch->retired_bytes += *room;
+	*bytes = NULL;
+	*room = 0;
+}
+
+struct read_buffer ahead_spare_buffer(struct decode_ahead *ahead)
+{
+	return ahead->spare_count ? ahead->spares[--ahead->spare_count]
+				  : (struct read_buffer){ NULL, 0 };
+}
+
+static void empty_batch(struct decode_ahead *ahead, struct event_batch *batch)
+{
+	while (batch->retired_count) {
+		const struct read_buffer buffer = batch->retired[--batch->retired_count];
+
+		if (ahead->spare_count < SPARE_BUFFERS)
+			ahead->spares[ahead->spare_count++] = buffer;
+		else
+			free(buffer.bytes);
+	}
+	batch->retired_bytes = batch->tid_count = 0;
+	batch->read_bytes = 0;
+	batch->count = 0;
+}
+
+static struct pass_progress pass_progress(const struct reader_state *state)
+{
+	return (struct pass_progress){ .integrity = state->warnings.integrity,
+		.warning_count = state->warnings.count,
+		.window_unreadable = state->ring.unreadable,
+		.streams_lost = state->streams_lost,
+		.last_stamp = state->last_stamp,
+		.window_begin_ns = state->ring.begin_ns,
+		.early_gpu = state->ring.early_gpu };
+}
+
+/* Decodes as many events as fit. `first_event`: the number of events before. */
+static void fill_batch(struct reader_state *state, struct event_batch *batch, uint64_t first_event)
+{
+	const uint32_t most = state->ahead.helper ? BATCH_EVENTS : SMALL_BATCH_EVENTS;
+	struct event_decoder *decoder = &state->decoder;
+
+	empty_batch(&state->ahead, batch);
+	batch->first_event = first_event;
+	batch->status = 1;
+	decoder->batch = batch;
+	do {
+		while (batch->count < most &&
+			decoder_next_short(decoder, &batch->events[batch->count]))
+			batch->count++;
+		if (batch->count == most)
+			break;
+		batch->status = decoder_next_any(decoder, &batch->events[batch->count]);
+		if (batch->status > 0)
+			batch->count++;
+	} while (batch->status > 0 && batch->retired_bytes < BATCH_RETIRED_BYTES);
+	batch->reached = pass_progress(state);
+}
+
+/* ---- the second thread ---- */
+
+/* Returns the batch to fill next, or NULL if the pass was ended. Waits until one is free. */
+static struct event_batch *wait_for_room(struct decode_ahead *ahead)
+{
+	struct event_batch *batch;
+
+	pthread_mutex_lock(&ahead->lock);
+	while (ahead->filled - ahead->handed_back == ahead->most && !ahead->is_cancelled)
+		pthread_cond_wait(&ahead->has_room, &ahead->lock);
+	batch = ahead->is_cancelled ? NULL : ahead->batches[ahead->filled % ahead->most];
+	pthread_mutex_unlock(&ahead->lock);
+	return batch;
+}
+
+static void hand_over_batch(struct decode_ahead *ahead)
+{
+	pthread_mutex_lock(&ahead->lock);
+	ahead->filled++;
+	pthread_cond_signal(&ahead->has_batch);
+	pthread_mutex_unlock(&ahead->lock);
+}
+
+static void decode_pass(void *context)
+{
+	struct reader_state *state = context;
+	struct event_batch *batch;
+	uint64_t events = 0;
+	int status = 1;
+
+	while (status > 0 && (batch = wait_for_room(&state->ahead))) {
+		fill_batch(state, batch, events);
+		events += batch->count;
+		status = batch->status;
+		hand_over_batch(&state->ahead);
+	}
+}
+
+/* ---- the thread of the user ---- */
+
+static void begin_pass(struct reader_state *state)
+{
+	struct decode_ahead *ahead = &state->ahead;
+
+	if (state->blocks.file_bytes >= AHEAD_TRACE_BYTES)
+		ahead->helper = helper_new(decode_pass, state);
+	ahead->most = ahead->helper ? AHEAD_BATCHES : 1;
+	for (size_t i = 0; i < ahead->most; i++)
+		if (!ahead->batches[i])
+			ahead->batches[i] = xcalloc(sizeof *ahead->batches[i]);
+	if (ahead->helper)
+		helper_start(ahead->helper);
+}
+
+/* Waits for the next batch of the second thread, and hands back the current one. */
+static struct event_batch *take_batch(struct decode_ahead *ahead)
+{
+	pthread_mutex_lock(&ahead->lock);
+	if (ahead->current) {
+		ahead->handed_back++;
+		pthread_cond_signal(&ahead->has_room);
+	}
+	while (ahead->filled == ahead->handed_back)
+		pthread_cond_wait(&ahead->has_batch, &ahead->lock);
+	pthread_mutex_unlock(&ahead->lock);
+	return ahead->batches[ahead->handed_back % ahead->most];
+}
+
+static void next_batch(struct reader_state *state)
+{
+	struct decode_ahead *ahead = &state->ahead;
+	struct event_batch *batch = ahead->current;
+	uint64_t events = 0;
+
+	if (batch) {
+		events = batch_event_number(batch);
+		if (batch->count)
+			ahead->last_ns = batch->events[batch->count - 1].time_ns;
+	}
+	if (!ahead->most)
+		begin_pass(state);
+	if (ahead->helper) {
+		batch = take_batch(ahead);
+	} else {
+		batch = ahead->batches[0];
+		fill_batch(state, batch, events);
+	}
+	if (batch->read_bytes)
+		progress_read(batch->read_bytes, batch->read_at, state->blocks.file_bytes);
+	ahead->current = batch;
+	ahead->tid_next = 0;
+	ahead->reached = batch->reached;
+}
+
+/* Sets the thread ids that change before the next event. Sets the end of the events that follow
+ * without a change. */
+static void set_tids(struct trace_reader *reader, struct decode_ahead *ahead)
+{
+	const struct event_batch *batch = ahead->current;
+
+	reader->end = &batch->events[batch->count];
+	for (; ahead->tid_next < batch->tid_count; ahead->tid_next++) {
+		const struct stream_tid *change = &batch->tids[ahead->tid_next];
+
+		if (reader->next != &batch->events[change->at]) {
+			reader->end = &batch->events[change->at];
+			return;
+		}
+		change->stream->tid = change->tid;
+	}
+}
+
+int decode_ahead_next(struct trace_reader *reader, struct trace_event *event)
+{
+	struct decode_ahead *ahead = &reader->state->ahead;
+
+	while (!reader_next_decoded(reader, event)) {
+		if (ahead->current)
+			set_tids(reader, ahead);
+		if (reader->next != reader->end)
+			continue;
+		if (ahead->current && ahead->current->status <= 0)
+			return ahead->current->status;
+		next_batch(reader->state);
+		reader->next = reader->end = ahead->current->events;
+	}
+	return 1;
+}
+
+void decode_ahead_stop(struct reader_state *state)
+{
+	struct decode_ahead *ahead = &state->ahead;
+
+	pthread_mutex_lock(&ahead->lock);
+	ahead->is_cancelled = true;
+	pthread_cond_signal(&ahead->has_room);
+	pthread_mutex_unlock(&ahead->lock);
+	helper_free(ahead->helper);
+	ahead->helper = NULL;
+	ahead->is_cancelled = false;
+	ahead->most = ahead->filled = ahead->handed_back = 0;
+	ahead->current = NULL;
+	ahead->last_ns = 0;
+	for (size_t i = 0; i < AHEAD_BATCHES; i++)
+		if (ahead->batches[i])
+			empty_batch(ahead, ahead->batches[i]);
+	ahead->reached = (struct pass_progress){ .integrity = state->warnings_at_open.integrity,
+		.warning_count = state->warnings_at_open.count,
+		.window_unreadable = state->ring.unreadable };
+}
+
+void decode_ahead_close(struct reader_state *state)
+{
+	struct decode_ahead *ahead = &state->ahead;
+
+	decode_ahead_stop(state);
+	for (size_t i = 0; i < AHEAD_BATCHES; i++)
+		if (ahead->batches[i]) {
+			free(ahead->batches[i]->tids);
+			free(ahead->batches[i]->retired);
+			free(ahead->batches[i]);
+		}
+	while (ahead->spare_count)
+		free(ahead->spares[--ahead->spare_count].bytes);
+	pthread_mutex_destroy(&ahead->lock);
+	pthread_cond_destroy(&ahead->has_batch);
+	pthread_cond_destroy(&ahead->has_room);
+}

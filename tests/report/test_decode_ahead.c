@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT
+ * The events of a trace are the same with one thread and with several, also where it is damaged and
+ * where a pass is left early.
+ */
+#include "report/base/threads.h"
+#include "report/trace/decode_ahead.h"
+#include "report/trace/trace_reader.h"
+#include "tests/support/large_training_trace.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STEPS 10u /* more than AHEAD_TRACE_BYTES */
+#define ALL_EVENTS UINT64_MAX
+#define PATH "trace.bin"
+
+/* What a pass returned, as a sum over everything that its user can see. */
+struct pass {
+	uint64_t events, sum, last_stamp, duration_ns;
+	struct trace_integrity integrity;
+	char warning[READER_ERROR_BYTES + 512];
+};
+
+static void add_bytes(struct pass *pass, const void *bytes, size_t count)
+{
+	const unsigned char *byte = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		pass->sum = (pass->sum ^ byte[i]) * UINT64_C(0x100000001b3);
+}
+
+static void add_number(struct pass *pass, uint64_t number)
+{
+	add_bytes(pass, &number, sizeof number);
+}
+
+static void add_event(
+	struct pass *pass, struct trace_reader *reader, const struct trace_event *event)
+{
+	const struct trace_head *head = event->record;
+	uint64_t start, end;
+
+	add_number(pass, event->kind);
+	add_number(pass, event->node);
+	add_number(pass, event->depth);
+	add_number(pass, event->time_ns);
+	add_number(pass, event->stream->stream);
+	add_number(pass, event->stream->tid);
+	if (head)
+		add_bytes(pass, head, head->size);
+	if (event->kind == TRACE_KERNEL) {
+		const struct trace_kernel *kernel = event->record;
+
+		reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end);
+		add_number(pass, start);
+		add_number(pass, end);
+	}
+	/* The caller's own data is where it was left. */
+	ck_assert(!event->stream->user || event->stream->user == event->stream);
+	add_number(pass, event->stream->user != NULL);
+	event->stream->user = event->stream;
+}
+
+/* Reads up to `most` events. */
+static struct pass read_pass(struct trace_reader *reader, uint64_t most)
+{
+	struct pass pass = { .events = 0 };
+	const char *warning;
+	struct trace_event event;
+	int status = 1;
+
+	while (pass.events < most && (status = reader_next(reader, &event)) > 0) {
+		add_event(&pass, reader, &event);
+		pass.events++;
+	}
+	ck_assert_int_ge(status, 0);
+	if (status > 0)
+		return pass;
+	ck_assert_int_eq(reader_next(reader, &event), 0);
+	pass.last_stamp = reader_last_stamp(reader);
+	pass.duration_ns = reader_duration_ns(reader);
+	pass.integrity = *reader_integrity(reader);
+	warning = reader_warning(reader, 0);
+	snprintf(pass.warning, sizeof pass.warning, "%s", warning ? warning : "");
+	return pass;
+}
+
+static void expect_same(const struct pass *a, const struct pass *b)
+{
+	ck_assert_uint_eq(a->events, b->events);
+	ck_assert_uint_eq(a->sum, b->sum);
+	ck_assert_uint_eq(a->last_stamp, b->last_stamp);
+	ck_assert_uint_eq(a->duration_ns, b->duration_ns);
+	ck_assert_mem_eq(&a->integrity, &b->integrity, sizeof a->integrity);
+	ck_assert_str_eq(a->warning, b->warning);
+}
+
+static struct trace_reader *open_with_cores(unsigned cores)
+{
+	char error[READER_ERROR_BYTES];
+	struct trace_reader *reader;
+
+	threads_set_limit(cores);
+	reader = reader_open(PATH, error);
+	ck_assert_msg(reader != NULL, "%s", error);
+	return reader;
+}
+
+static struct pass read_with_cores(unsigned cores)
+{
+	struct trace_reader *reader = open_with_cores(cores);
+	const struct pass pass = read_pass(reader, ALL_EVENTS);
+
+	reader_close(reader);
+	return pass;
+}
+
+static void write_trace(void)
+{
+	size_t count;
+
+	ck_assert_uint_gt(load_write(PATH, STEPS, NULL, &count), AHEAD_TRACE_BYTES);
+}
+
+START_TEST(any_number_of_threads_reads_the_same_events)
+{
+	struct pass alone;
+
+	write_trace();
+	alone = read_with_cores(1);
+	ck_assert_uint_gt(alone.events, STEPS * 5000);
+	ck_assert(alone.integrity.complete);
+	for (unsigned cores = 2; cores <= 4; cores++) {
+		const struct pass pass = read_with_cores(cores);
+
+		expect_same(&alone, &pass);
+	}
+}
+END_TEST
+
+/* Left at the begin, within a batch, at the edges of batches, and when all batches are full. */
+START_TEST(a_pass_that_is_left_early_disturbs_no_later_one)
+{
+	static const uint64_t most[] = { 0, 1, SMALL_BATCH_EVENTS, BATCH_EVENTS - 1, BATCH_EVENTS,
+		BATCH_EVENTS + 1, 3 * BATCH_EVENTS, 20000 };
+	struct pass alone;
+
+	write_trace();
+	alone = read_with_cores(1);
+	for (unsigned cores = 1; cores <= 2; cores++) {
+		struct trace_reader *reader = open_with_cores(cores);
+
+		for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+			struct pass pass = read_pass(reader, most[i]);
+
+			ck_assert_uint_eq(pass.events, most[i]);
+			reader_rewind(reader);
+			pass = read_pass(reader, ALL_EVENTS);
+			expect_same(&alone, &pass);
+			reader_rewind(reader);
+		}
+		read_pass(reader, 5);
+		reader_close(reader);
+	}
+}
+END_TEST
+
+static uint64_t random_below(uint64_t *state, uint64_t below)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state % below;
+}
+
+static void damage_trace(uint64_t *state, unsigned flips)
+{
+	FILE *file = fopen(PATH, "r+");
+	struct stat info;
+
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fstat(fileno(file), &info), 0);
+	for (unsigned i = 0; i < flips; i++) {
+		fseek(file, (long)(4096 + random_below(state, (uint64_t)info.st_size - 4096)),
+			SEEK_SET);
+		fputc((int)random_below(state, 256), file);
+	}
+	fclose(file);
+}
+
+START_TEST(a_damaged_trace_is_read_the_same_by_any_number_of_threads)
+{
+	uint64_t state = 20261128;
+	unsigned incomplete = 0;
+
+	for (unsigned round = 0; round < 6; round++) {
+		struct pass alone, pass;
+
+		write_trace();
+		damage_trace(&state, 1 + 8 * round);
+		if (round % 2)
+			ck_assert_int_eq(
+				truncate(PATH,
+					AHEAD_TRACE_BYTES + (off_t)random_below(&state, 200000)),
+				0);
+		alone = read_with_cores(1);
+		pass = read_with_cores(3);
+		expect_same(&alone, &pass);
+		incomplete += !alone.integrity.complete;
+	}
+	ck_assert_uint_ge(incomplete, 5);
+}
+END_TEST
+
+static char folder[4096];
+
+static void enter_folder(void)
+{
+	const char *temporary = getenv("TMPDIR");
+
+	snprintf(folder, sizeof folder, "%s/pperf-XXXXXX", temporary ? temporary : "/tmp");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_int_eq(chdir(folder), 0);
+}
+
+static void leave_folder(void)
+{
+	unlink(PATH);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("decode_ahead");
+	TCase *tests = tcase_create("passes");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tests, 120);
+	tcase_add_checked_fixture(tests, enter_folder, leave_folder);
+	tcase_add_test(tests, any_number_of_threads_reads_the_same_events);
+	tcase_add_test(tests, a_pass_that_is_left_early_disturbs_no_later_one);
+	tcase_add_test(tests, a_damaged_trace_is_read_the_same_by_any_number_of_threads);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
