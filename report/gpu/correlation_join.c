@@ -26,13 +26,14 @@ static const uint32_t queue_limits[STATES] = {
 	[WAITING] = JOIN_WAITING, [MATCHED] = JOIN_MATCHED, [REPLAYED] = JOIN_REPLAYED
 };
 
-/* An entry of the table. It is also in the queue of its state, which is ordered by age. */
+/* An entry of the table. It is also in the queue of its state, which is ordered by age. Thousands of
+ * launches wait, so what each of them needs is at the begin of 96 bytes. */
 struct join_entry {
-	struct gpu_launch launch;
-	struct held_record *held, *last_held; /* oldest first */
 	uint32_t next; /* in its bucket, in the free list, or in the list of evicted entries */
 	uint32_t older, newer;
 	enum launch_state state;
+	struct gpu_launch launch;
+	struct held_record *last_held; /* a ring: the oldest is after it; NULL: none */
 };
 
 struct join_queue {
@@ -60,7 +61,8 @@ static uint32_t *bucket_of(const struct correlation_join *join, uint64_t correla
 	return &join->buckets[(correlation ^ spread >> 40) & (join->bucket_count - 1)];
 }
 
-static void enqueue_launch(struct correlation_join *join, uint32_t index, enum launch_state state)
+static inline void enqueue_launch(
+	struct correlation_join *join, uint32_t index, enum launch_state state)
 {
 	struct join_queue *queue = &join->queues[state];
 	struct join_entry *entry = &join->entries[index];
@@ -76,7 +78,7 @@ static void enqueue_launch(struct correlation_join *join, uint32_t index, enum l
 	queue->count++;
 }
 
-static void dequeue_launch(struct correlation_join *join, uint32_t index)
+static inline void dequeue_launch(struct correlation_join *join, uint32_t index)
 {
 	const struct join_entry *entry = &join->entries[index];
 	struct join_queue *queue = &join->queues[entry->state];
@@ -139,7 +141,7 @@ void join_free(struct correlation_join *join)
 	free(join);
 }
 
-static uint32_t find_launch(const struct correlation_join *join, uint64_t correlation)
+static inline uint32_t find_launch(const struct correlation_join *join, uint64_t correlation)
 {
 	uint32_t index = *bucket_of(join, correlation);
 
@@ -182,7 +184,8 @@ static uint32_t new_entry(
 		ARRAY_GROW(join->entries, join->room, (size_t)join->used + 1);
 		index = join->used++;
 	}
-	join->entries[index] = (struct join_entry){ .launch = *launch };
+	join->entries[index].launch = *launch;
+	join->entries[index].last_held = NULL;
 	add_to_bucket(join, index);
 	enqueue_launch(join, index, state);
 	return index;
@@ -277,24 +280,27 @@ void join_hold(struct correlation_join *join, const struct trace_gpu *record)
 
 	held->record = xcalloc(record->head.size);
 	memcpy(held->record, record, record->head.size);
-	if (entry->held)
+	held->next = entry->last_held ? entry->last_held->next : held;
+	if (entry->last_held)
 		entry->last_held->next = held;
-	else
-		entry->held = held;
 	entry->last_held = held;
 	join->held_count++;
 }
 
 static struct trace_gpu *pop_held(struct correlation_join *join, struct join_entry *entry)
 {
-	struct held_record *held = entry->held;
+	struct held_record *oldest;
 	struct trace_gpu *record;
 
-	if (!held)
+	if (!entry->last_held)
 		return NULL;
-	record = held->record;
-	entry->held = held->next;
-	free(held);
+	oldest = entry->last_held->next;
+	record = oldest->record;
+	if (oldest == entry->last_held)
+		entry->last_held = NULL;
+	else
+		entry->last_held->next = oldest->next;
+	free(oldest);
 	join->held_count--;
 	return record;
 }
@@ -314,7 +320,7 @@ struct trace_gpu *join_next_unmatched(struct correlation_join *join, bool all)
 	if (index == NONE || (!all && join->held_count <= JOIN_HELD))
 		return NULL;
 	record = pop_held(join, &join->entries[index]);
-	if (!join->entries[index].held) {
+	if (!join->entries[index].last_held) {
 		remove_from_table(join, index);
 		release_entry(join, index);
 	}

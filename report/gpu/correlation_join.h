@@ -27,24 +27,25 @@
 
 struct instance;
 
-/* A call that issued GPU work. */
+/* A call that issued GPU work. What each record needs comes first. */
 struct gpu_launch {
-	uint64_t correlation, begin_ns, end_ns;
+	uint64_t correlation, begin_ns;
 	/* Instance of the range that made the call, with a reference held. NULL: not needed. */
 	struct instance *instance;
-	uint32_t tid;  /* of the calling thread */
 	uint32_t node; /* node of the call tree that made the call */
 	/* index of the module (module_group.h) that made the call, or 0 */
 	uint32_t module;
 	/* node of the launched graph in the call tree; 0: not a graph launch */
 	uint32_t graph_node;
-	uint32_t trace_node, stack; /* trace ids of the call's node and stack */
 	uint32_t records;           /* number of records matched so far */
+	bool counts;                /* false: outside of the steps selected by --steps */
+	bool in_range;              /* the call was made inside a range */
+	bool empty;                 /* a copy or memset of 0 bytes, which needs no record */
+	uint32_t tid;               /* of the calling thread */
+	uint32_t trace_node, stack; /* trace ids of the call's node and stack */
+	uint64_t end_ns;
 	/* Graph launch: earliest start of its records so far. 0: none was timed. */
 	uint64_t first_ns;
-	bool counts;   /* false: outside of the steps selected by --steps */
-	bool in_range; /* the call was made inside a range */
-	bool empty;    /* a copy or memset of 0 bytes, which needs no record */
 };
 
 struct correlation_join;

@@ -51,7 +51,11 @@ struct device_sweep {
 	bool has_started;
 };
 
-/* Times of a GPU operation since the start of the trace, saved for later. */
+/* Operations that overlap or follow each other at once are one noted interval, unless so many others
+ * were noted since it began that those would wait for it too long (read_noted_ahead). */
+#define NOTED_SINCE_MAX 4096u
+
+/* An interval since the start of the trace in which a device was busy, saved for later. */
 struct noted_interval {
 	uint64_t start;
 	/* duration * TIMELINE_DEVICES + row of the device, in order of appearance */
@@ -73,6 +77,12 @@ struct timeline {
 	} streams[TIMELINE_DEVICES];
 	/* first and last time since the start of the trace */
 	struct interval spans[TIMELINE_DEVICES];
+	/* The last interval of each device, which may become longer before it is noted. */
+	struct unnoted_interval {
+		uint64_t start, end, noted_before; /* noted_before: when it began */
+		bool exists;
+	} unnoted[TIMELINE_DEVICES];
+	uint64_t noted_count;
 	/* from the row of a device in order of appearance to its row in `devices` */
 	uint32_t order[TIMELINE_DEVICES];
 	size_t count, waiting;      /* devices; intervals in all queues */
@@ -213,8 +223,9 @@ static unsigned activity_of_record(struct timeline *timeline, const struct trace
 		return gpu->head.kind == TRACE_GPU_COPY ? COPYING : SETTING_MEMORY;
 	if (kernel->name >= NAMES_MAX)
 		return kernel_activity(timeline, kernel->name);
-	array_grow_zeroed(
-		&timeline->activity, &timeline->activity_room, (size_t)kernel->name + 1, 1);
+	if (kernel->name >= timeline->activity_room)
+		array_grow_zeroed(
+			&timeline->activity, &timeline->activity_room, (size_t)kernel->name + 1, 1);
 	if (!timeline->activity[kernel->name])
 		timeline->activity[kernel->name] = kernel_activity(timeline, kernel->name);
 	return timeline->activity[kernel->name];
@@ -282,17 +293,40 @@ static uint32_t timeline_stream_row(
 
 COMPARE_BY_TWO(compare_timeline_streams, struct timeline_cuda_stream, context, stream)
 
+/* Saves the last interval of a device. */
+static void note_last_interval(struct timeline *timeline, size_t index)
+{
+	struct unnoted_interval *last = &timeline->unnoted[index];
+	const uint64_t length = last->end - last->start;
+	struct noted_interval *noted;
+
+	if (!last->exists)
+		return;
+	noted = spill_list_push(timeline->noted);
+	*noted = (struct noted_interval){ .start = last->start,
+		.length = min_u64(length, LENGTH_MAX) * TIMELINE_DEVICES + index };
+	timeline->noted_count++;
+	last->exists = false;
+}
+
 /* Saves the times of a record, in nanoseconds since the start of the trace. */
 static void note_interval(struct timeline *timeline, size_t index, const struct trace_gpu *gpu)
 {
-	struct noted_interval *noted = spill_list_push(timeline->noted);
+	struct unnoted_interval *last = &timeline->unnoted[index];
 	struct interval *span = &timeline->spans[index];
 	uint64_t start, end;
 
 	reader_gpu_times(timeline->reader, gpu->start_ns, gpu->end_ns, &start, &end);
-	*noted = (struct noted_interval){ .start = start,
-		.length = (end - start < LENGTH_MAX ? end - start : LENGTH_MAX) * TIMELINE_DEVICES +
-			  index };
+	if (last->exists && start >= last->start && start <= last->end &&
+		timeline->noted_count - last->noted_before < NOTED_SINCE_MAX) {
+		last->end = max_u64(last->end, end);
+	} else {
+		note_last_interval(timeline, index);
+		*last = (struct unnoted_interval){ .start = start,
+			.end = end,
+			.noted_before = timeline->noted_count,
+			.exists = true };
+	}
 	if (!timeline->devices[index].all.records || start < span->start)
 		span->start = start;
 	if (end > span->end)
@@ -319,8 +353,10 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 	size_t index;
 	uint32_t stream, activity;
 
-	if (event->kind == TRACE_GRAPH_LAUNCH)
+	if (event->kind == TRACE_GRAPH_LAUNCH) {
 		add_graph_launch(timeline, event->record);
+		return;
+	}
 	if (!is_timed_work(timeline, event))
 		return;
 	index = device_index(timeline, gpu->device);
@@ -387,8 +423,10 @@ static void sort_devices(struct timeline *timeline)
 
 void timeline_end(struct timeline *timeline)
 {
-	for (size_t i = 0; i < timeline->count; i++)
+	for (size_t i = 0; i < timeline->count; i++) {
+		note_last_interval(timeline, i);
 		end_device(timeline, i);
+	}
 	sort_devices(timeline);
 	timeline->has_ended = true;
 	timeline->late_at_end = timeline->late;
@@ -522,7 +560,8 @@ struct timeline *timeline_open(
 
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0)
-		timeline_add(timeline, &event);
+		if (timeline_needs(event.kind))
+			timeline_add(timeline, &event);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 	timeline_end(timeline);
@@ -648,21 +687,27 @@ uint64_t timeline_unknown(struct timeline *timeline, uint64_t now_ns)
 	return unknown;
 }
 
+/* Returns how long a device had been idle at `now_ns`. It is busy until the end of the busy union,
+ * if that is later. */
+static inline uint64_t device_idle(const struct timeline *timeline, size_t index, uint64_t now_ns)
+{
+	const struct interval *span = &timeline->spans[index];
+	const struct interval_union *busy = &timeline->sweeps[index].unions[BUSY];
+	const uint64_t until = min_u64(now_ns, span->end),
+		       since = max_u64(until, busy->covered) - span->start,
+		       not_idle = busy->length + unknown_until(timeline, index, until);
+
+	return until > span->start && since > not_idle ? since - not_idle : 0;
+}
+
 uint64_t timeline_idle(struct timeline *timeline, uint64_t now_ns)
 {
 	uint64_t idle = 0;
 
 	if (now_ns > timeline->next_ns)
 		advance_timeline(timeline, now_ns);
-	for (size_t i = 0; i < timeline->count; i++) {
-		const struct interval *span = &timeline->spans[i];
-		const uint64_t until = now_ns < span->end ? now_ns : span->end,
-			       busy = busy_until(&timeline->sweeps[i], until) +
-				      unknown_until(timeline, i, until);
-
-		if (until > span->start && until - span->start > busy)
-			idle += until - span->start - busy;
-	}
+	for (size_t i = 0; i < timeline->count; i++)
+		idle += device_idle(timeline, i, now_ns);
 	return idle;
 }
 

@@ -6,20 +6,21 @@
  *
  * GPU records reach a trace long after the work ran, and in no strict order. The timeline is
  * therefore built in one pass over the trace, which finds each device's first and last time and its
- * totals. That pass also saves when each GPU operation began and ended, in a temporary file. With
- * these times it can later return how long a device had been idle, for ever later times.
+ * totals. That pass also saves when each device was busy, in a temporary file. With these times it
+ * can later return how long a device had been idle, for ever later times.
  *
  * Memory: TIMELINE_AHEAD intervals. Records that are further out of order are counted
  * (timeline_late_records). Their time may be missing from the busy time.
  *
  *	timeline = timeline_new(reader, -1, categories);
  *	reader_rewind(reader);
- *	for each event of a pass: timeline_add(timeline, &event);
+ *	for each event of a pass that timeline_needs: timeline_add(timeline, &event);
  *	timeline_end(timeline);
  */
 #ifndef PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 #define PPERF_REPORT_GPU_DEVICE_TIMELINE_H
 
+#include "collector/trace_format.h"
 #include "report/gpu/unknown_time.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,7 +88,13 @@ struct trace_reader;
  * NULL: no kernel is communication. */
 struct timeline *timeline_new(
 	struct trace_reader *reader, int64_t device, const struct categories *categories);
-/* Adds an event. Ignores everything but timed GPU work and graph launches. */
+/* Whether timeline_add uses events of `kind`: timed GPU work and graph launches. */
+static inline bool timeline_needs(uint32_t kind)
+{
+	return kind == TRACE_KERNEL || kind == TRACE_GPU_COPY || kind == TRACE_GPU_SET ||
+	       kind == TRACE_GRAPH_LAUNCH;
+}
+/* Adds an event that it needs. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event);
 /* Ends the pass: all events were added. */
 void timeline_end(struct timeline *timeline);

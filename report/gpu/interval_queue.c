@@ -24,44 +24,26 @@ static void grow_ring(struct interval_queue *queue)
 	queue->first = 0;
 }
 
-void interval_queue_push(struct interval_queue *queue, struct interval interval)
+void interval_queue_push_slow(struct interval_queue *queue, const struct interval *interval)
 {
 	const size_t last = queue->first + queue->in_ring - 1;
 
-	if (queue->in_ring && queue->ring[last & (queue->ring_room - 1)].start > interval.start) {
+	if (queue->in_ring && queue->ring[last & (queue->ring_room - 1)].start > interval->start) {
 		ARRAY_GROW(queue->heap, queue->room, queue->count + 1);
-		heap_up(queue->heap, queue->count++, interval);
+		heap_up(queue->heap, queue->count++, *interval);
 		return;
 	}
 	if (queue->in_ring == queue->ring_room)
 		grow_ring(queue);
-	queue->ring[(queue->first + queue->in_ring++) & (queue->ring_room - 1)] = interval;
+	queue->ring[(queue->first + queue->in_ring++) & (queue->ring_room - 1)] = *interval;
 }
 
-static bool next_is_in_ring(const struct interval_queue *queue)
+struct interval interval_queue_pop_slow(struct interval_queue *queue)
 {
-	return queue->in_ring &&
-	       (!queue->count || queue->ring[queue->first].start <= queue->heap[0].start);
-}
+	const struct interval interval = queue->heap[0];
 
-uint64_t interval_queue_next_start(const struct interval_queue *queue)
-{
-	return next_is_in_ring(queue) ? queue->ring[queue->first].start : queue->heap[0].start;
-}
-
-struct interval interval_queue_pop(struct interval_queue *queue)
-{
-	struct interval interval;
-
-	if (!next_is_in_ring(queue)) {
-		interval = queue->heap[0];
-		queue->count--;
-		heap_down(queue->heap, queue->count, queue->heap[queue->count]);
-		return interval;
-	}
-	interval = queue->ring[queue->first];
-	queue->first = (queue->first + 1) & (queue->ring_room - 1);
-	queue->in_ring--;
+	queue->count--;
+	heap_down(queue->heap, queue->count, queue->heap[queue->count]);
 	return interval;
 }
 

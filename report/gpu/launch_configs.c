@@ -90,7 +90,8 @@ static uint32_t launch_config_index(
 
 	if (record->name >= NAMES_MAX)
 		return (uint32_t)(find_or_add_config(configs, record, name) - configs->kernels);
-	ARRAY_GROW(configs->recent, configs->recent_room, (size_t)record->name + 1);
+	if (record->name >= configs->recent_room)
+		ARRAY_GROW(configs->recent, configs->recent_room, (size_t)record->name + 1);
 	recent = &configs->recent[record->name];
 	if (!*recent || configs->kernels[*recent - 1].record.name != record->name ||
 		!launch_config_equal(&configs->kernels[*recent - 1].record, record))

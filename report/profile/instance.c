@@ -2,6 +2,7 @@
 #include "report/profile/instance.h"
 #include "report/base/alloc.h"
 #include "report/gpu/launch_configs.h"
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +11,62 @@
 #define ALIKE_MAX 3u      /* instances of one name that are listed one by one */
 #define OUTLIER_FACTOR 3  /* times the mean of the others of its name: listed by itself */
 
+#define CACHE_LINE_BYTES 64u
+#define BLOCK_INSTANCES 1023u
+
+static_assert(INSTANCE_LIVE_BYTES <= CACHE_LINE_BYTES, "a live instance is in one cache line");
+
+/* Memory of instances without children, from the next multiple of a cache line on. */
+struct instance_block {
+	struct instance_block *next;
+	unsigned char memory[(BLOCK_INSTANCES + 1) * CACHE_LINE_BYTES];
+};
+
+static void add_instance_block(struct instances *instances)
+{
+	struct instance_block *block = xcalloc(sizeof *block);
+	unsigned char *at = block->memory +
+			    (CACHE_LINE_BYTES - (uintptr_t)block->memory % CACHE_LINE_BYTES);
+
+	block->next = instances->blocks;
+	instances->blocks = block;
+	for (unsigned i = 0; i < BLOCK_INSTANCES; i++, at += CACHE_LINE_BYTES) {
+		struct instance *instance = (void *)at;
+
+		instance->parent = instances->reusable;
+		instances->reusable = instance;
+	}
+}
+
+/* Returns an instance whose INSTANCE_LIVE_BYTES are zeros. */
+static struct instance *reuse_instance(struct instances *instances)
+{
+	struct instance *instance;
+
+	if (!instances->reusable)
+		add_instance_block(instances);
+	instance = instances->reusable;
+	instances->reusable = instance->parent;
+	if (instances->reusable)
+		instance_prefetch(instances->reusable);
+	memset(instance, 0, INSTANCE_LIVE_BYTES);
+	return instance;
+}
+
+static struct instance *instance_with_children(void)
+{
+	struct instance *instance = xcalloc(sizeof *instance);
+
+	instance->times = 1;
+	return instance;
+}
 
 struct instance *instance_new(
 	struct instances *instances, struct instance *parent, uint32_t node, uint64_t begin_ns)
 {
-	struct instance *instance = instances->reusable;
+	struct instance *instance = instances->keeps_children ? instance_with_children()
+							      : reuse_instance(instances);
 
-	if (instance) {
-		instances->reusable = instance->parent;
-		instance_prefetch(instances->reusable);
-		memset(instance, 0, offsetof(struct instance, children));
-	} else {
-		instance = xcalloc(sizeof *instance);
-		instance->times = 1;
-	}
 	instance->parent = parent;
 	instance->node = node;
 	instance->begin_ns = instance->end_ns = begin_ns;
@@ -68,14 +111,15 @@ void instance_free(struct instance *instance)
 	}
 }
 
-void instances_free_spare(struct instances *instances)
+void instances_free_blocks(struct instances *instances)
 {
-	struct instance *next;
+	struct instance_block *next;
 
-	for (struct instance *reusable = instances->reusable; reusable; reusable = next) {
-		next = reusable->parent;
-		free(reusable);
+	for (struct instance_block *block = instances->blocks; block; block = next) {
+		next = block->next;
+		free(block);
 	}
+	instances->blocks = NULL;
 	instances->reusable = NULL;
 }
 
@@ -447,12 +491,13 @@ void instance_release(struct instances *instances, struct instance *instance)
 			instance = parent;
 			continue;
 		}
-		if (instances->reuses_memory) {
-			free(instance->label);
+		if (instances->keeps_children) {
+			instance_free(instance);
+		} else {
+			if (__builtin_expect(instance->label != NULL, 0))
+				free(instance->label);
 			instance->parent = instances->reusable;
 			instances->reusable = instance;
-		} else {
-			instance_free(instance);
 		}
 		instance = parent;
 	}

@@ -42,19 +42,22 @@ enum instance_form {
 };
 
 struct instance {
-	struct instance *parent; /* NULL: none, or the parent is not of interest any more */
-	uint32_t references;     /* launches and live instances in it; plus 1 while it is open */
-	uint32_t node, trace_node, stream; /* trace_node 0: named after its node */
-	uint64_t begin_ns, end_ns;         /* of a group: first begin, last end */
-	uint64_t gpu_ns, idle_ns;          /* including all inside */
-	struct instance_sums sums;
-	const uint32_t *nodes; /* tree node of each trace node, when it began */
-	char *label;           /* its text if the dictionary has none; owned */
+	/* All that an instance has whose children are not kept (INSTANCE_LIVE_BYTES). It fills one
+	 * cache line, because thousands of instances wait for their GPU records. */
+	struct instance *parent;   /* NULL: none, or the parent is not of interest any more */
+	uint64_t begin_ns, end_ns; /* of a group: first begin, last end */
+	uint64_t gpu_ns;           /* including all inside */
+	char *label;               /* its text if the dictionary has none; owned */
 	uint32_t label_bytes;
-	uint8_t form; /* enum instance_form */
-	bool keep;    /* keep its children */
-	bool is_peak; /* level_after is the highest level */
-	/* Set only where children are kept or the metric is a level: */
+	uint32_t references; /* launches and live instances in it; plus 1 while it is open */
+	uint32_t node, trace_node, stream; /* trace_node 0: named after its node */
+
+	uint64_t idle_ns; /* including all inside */
+	struct instance_sums sums;
+	const uint32_t *nodes;            /* tree node of each trace node, when it began */
+	uint8_t form;                     /* enum instance_form */
+	bool keep;                        /* keep its children */
+	bool is_peak;                     /* level_after is the highest level */
 	struct instance *children, *next; /* children kept, worst first */
 	/* Sums of the other children, unordered; linked by `next`. */
 	struct instance *groups;
@@ -72,26 +75,29 @@ struct instance {
 	uint64_t number;
 };
 
+#define INSTANCE_LIVE_BYTES offsetof(struct instance, idle_ns)
+
 struct instances {
 	/* Called when `instance` is final. Its parent, if any, is not final yet. Returns true if
-	 * the callback took ownership; otherwise the instance is freed. */
+	 * the callback took ownership, which it may if children are kept; otherwise the instance
+	 * is freed. */
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
-	/* `final` never takes ownership, and levels are not needed: memory is reused */
-	bool reuses_memory;
-	struct instance *reusable; /* instances for reuse, linked by `parent` */
+	bool keeps_children;
+	/* Without children: instances for reuse, linked by `parent`, and all memory of them. */
+	struct instance *reusable;
+	struct instance_block *blocks;
 };
 
 /* Prefetches an instance that was used thousands of events ago, so that it is no longer in the
- * caches. What instance_new writes and instance_release reads are two lines of them. */
+ * caches. */
 static inline void instance_prefetch(const struct instance *instance)
 {
 	__builtin_prefetch(instance, 1);
-	__builtin_prefetch((const char *)instance + 64, 1);
 }
 
-/* Frees the instances kept for reuse. */
-void instances_free_spare(struct instances *instances);
+/* Frees the memory of instances without children. None is in use any more. */
+void instances_free_blocks(struct instances *instances);
 
 /* Allocates an instance with one reference, and adds a reference to `parent` (may be NULL). */
 struct instance *instance_new(

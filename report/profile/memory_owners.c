@@ -30,6 +30,7 @@ struct allocation_table {
 	struct hash_index sites; /* of memory->sites, by level, node and stack */
 	size_t site_room, level_room, oom_room, failed_room, device_room, fullest_room;
 	uint64_t blocks_swept; /* by find_gaps */
+	uint32_t recent_level; /* that find_level found last */
 };
 
 bool memory_is_device(uint32_t kind)
@@ -51,7 +52,7 @@ static size_t home_slot(
 	return ((address >> 4 ^ space) * 0x9e3779b97f4a7c15u >> 20) & (table->slots - 1);
 }
 
-static struct allocation *find_allocation(
+static inline struct allocation *find_allocation(
 	const struct allocation_table *table, uint64_t address, enum address_space space)
 {
 	size_t i = home_slot(table, address, space);
@@ -103,8 +104,12 @@ static void remove_allocation(struct allocation_table *table, struct allocation 
 
 static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t device)
 {
-	uint32_t index = 0;
+	uint32_t index = memory->tables->recent_level;
 
+	if (index < memory->level_count && memory->levels[index].kind == kind &&
+		memory->levels[index].device == device)
+		return index;
+	index = 0;
 	while (index < memory->level_count &&
 		(memory->levels[index].kind != kind || memory->levels[index].device != device))
 		index++;
@@ -117,7 +122,7 @@ static uint32_t find_level(struct memory_owners *memory, uint32_t kind, uint32_t
 		memory->levels[index].pool.unknown = memory->resumed && kind == MEMORY_TENSOR;
 		memory->level_count++;
 	}
-	return index;
+	return memory->tables->recent_level = index;
 }
 
 static uint32_t add_site(struct memory_owners *memory, const struct memory_site *key)
@@ -181,7 +186,7 @@ void memory_owners_free(struct memory_owners *memory)
 
 /* Notes what a site held at the last peak, before the first change after it. The same for the
  * last time that memory ran out. Without a change, the site still holds what it held then. */
-static void note_peak_and_oom(struct memory_flow *flow, const struct memory_level *level)
+static inline void note_peak_and_oom(struct memory_flow *flow, const struct memory_level *level)
 {
 	if (flow->peak_serial != level->serial) {
 		flow->peak_serial = level->serial;
@@ -204,7 +209,7 @@ static struct memory_snapshot snapshot_of(const struct memory_flow *flow)
 }
 
 /* Notes what `flow` had come to at the last mark of the end, before the first change after it. */
-static void note_end(const struct memory_owners *memory, struct memory_flow *flow)
+static inline void note_end(const struct memory_owners *memory, struct memory_flow *flow)
 {
 	if (flow->end.serial == memory->end_serial)
 		return;
@@ -212,7 +217,7 @@ static void note_end(const struct memory_owners *memory, struct memory_flow *flo
 	flow->end.serial = memory->end_serial;
 }
 
-static void note_level_end(const struct memory_owners *memory, struct memory_level *level)
+static inline void note_level_end(const struct memory_owners *memory, struct memory_level *level)
 {
 	if (level->flow.end.serial != memory->end_serial)
 		level->pool.allocated_at_end = level->pool.allocated;
@@ -500,20 +505,19 @@ static void update_pool(
 		pool->reserved_peak_bytes = pool->reserved;
 }
 
-static struct memory_change free_tensor(struct memory_owners *memory,
-	const struct trace_tensor *record, struct memory_change change)
+static void free_tensor(struct memory_owners *memory, const struct trace_tensor *record,
+	struct memory_change *change)
 {
 	struct allocation *allocation = find_allocation(
 		memory->tables, record->address, SPACE_TENSOR);
 
 	if (allocation->live) {
 		memory->counts.tensor_differences += allocation->bytes != -(uint64_t)record->bytes;
-		free_allocation(memory, allocation, &change);
+		free_allocation(memory, allocation, change);
 		remove_allocation(memory->tables, allocation);
 	} else {
 		memory->counts.unknown_tensor_frees += !memory->resumed;
 	}
-	return change;
 }
 
 /* Returns what of the allocator's total was allocated in no record. */
@@ -556,7 +560,7 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 	if (record->head.flags & TRACE_TENSOR_LEVEL) {
 		change.known = true;
 	} else if (record->bytes < 0) {
-		change = free_tensor(memory, record, change);
+		free_tensor(memory, record, &change);
 	} else {
 		const struct allocation allocated = { .address = record->address,
 			.bytes = (uint64_t)record->bytes,

@@ -223,9 +223,7 @@ static void choose_tracking(struct profile *profile)
 
 	state->instances = (struct instances){ .final = profile_instance_final,
 		.context = profile,
-		.reuses_memory = !options->target &&
-				 (options->pick_metric ||
-					 metrics[options->metric].nature != METRIC_LEVEL) };
+		.keeps_children = options->target != NULL };
 	state->tracks_instances = options->steps || options->windows ||
 				  (options->target && !can_await_target(options)) ||
 				  needs_instances(options) || options->metric == METRIC_CALLS ||
@@ -316,7 +314,7 @@ static void free_state(struct profile *profile)
 	graph_nodes_free(state->graph_nodes);
 	free(state->graph_parents);
 	small_instances_free(state->small_instances);
-	instances_free_spare(&state->instances);
+	instances_free_blocks(&state->instances);
 	free(state);
 	profile->state = NULL;
 }

@@ -137,7 +137,16 @@ struct profile_state {
 
 /* Reads the next event like reader_next. Plain ranges before it are handled by the fast path and
  * added to `*events`. */
-int profile_next_event(struct profile *profile, struct trace_event *event, uint64_t *events);
+int profile_run_ranges(struct profile *profile, struct trace_event *event, uint64_t *events);
+static inline int profile_next_event(
+	struct profile *profile, struct trace_event *event, uint64_t *events)
+{
+	const struct profile_state *state = profile->state;
+
+	return state->tracks_instances && !(state->small_instances && state->tracks_target_only)
+		       ? reader_next(profile->reader, event)
+		       : profile_run_ranges(profile, event, events);
+}
 
 /* Opens the range of a PUSH or EVENT_RESUMED event. */
 void profile_open_range(struct profile *profile, const struct trace_event *event);

@@ -134,19 +134,25 @@ void profile_offer_worst(
 	}
 }
 
-/* Called for a new instance, for a section frame, and for a range that began before the selected
- * steps. */
-void profile_restart_frame(
-	struct profile *profile, struct open_range *frame, struct open_range_details *details)
+/* Sets the initial levels and idle time of a range that is counted from now on. Its sums are 0. */
+static inline void start_details(struct profile *profile, struct open_range_details *details)
 {
 	const struct profile_state *state = profile->state;
 
-	frame->child_ns = 0;
 	details->idle_ns = profile->timeline ? timeline_idle(profile->timeline, state->now_ns) : 0;
-	details->sums = (struct instance_sums){ .calls = 0 };
 	details->reserved = details->reserved_peak = state->reserved;
 	details->allocated = details->allocated_peak = state->allocated;
-	details->level = profile_metric_level(profile);
+	if (metrics[profile->options.metric].nature == METRIC_LEVEL)
+		details->level = profile_metric_level(profile);
+}
+
+/* Called for a section frame, and for a range that began before the selected steps. */
+void profile_restart_frame(
+	struct profile *profile, struct open_range *frame, struct open_range_details *details)
+{
+	frame->child_ns = 0;
+	details->sums = (struct instance_sums){ .calls = 0 };
+	start_details(profile, details);
 }
 
 static void keep_label(struct profile *profile, const struct trace_event *event,
@@ -244,7 +250,8 @@ static struct instance *make_instance(struct profile *profile, const struct prof
 
 	instance->stream = thread->stream;
 	instance->trace_node = frame->trace_node;
-	instance->nodes = profile->state->nodes;
+	if (profile->options.target)
+		instance->nodes = profile->state->nodes;
 	return thread->details[depth].instance = instance;
 }
 
@@ -284,16 +291,18 @@ void profile_open_instance(struct profile *profile, const struct trace_event *ev
 	struct open_range_details *details;
 	const uint32_t depth = thread->depth - 1;
 
-	ARRAY_GROW(thread->details, thread->details_room, thread->depth);
+	if (__builtin_expect(thread->depth > thread->details_room, 0))
+		ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 	details = &thread->details[depth];
 	*details = (struct open_range_details){ .section = profile->state->section,
 		.encloses_section = encloses_current_section(profile, thread, depth) };
-	profile_restart_frame(profile, &thread->frames[depth], details);
+	start_details(profile, details);
 	if (profile->state->counting && profile->state->tracks_sums)
 		add_to_section(profile, details, &(struct instance_sums){ .calls = 1 });
-	if (own_label)
+	if (__builtin_expect(own_label, 0))
 		keep_label(profile, event, details);
-	profile_track_target_children(profile, thread, depth);
+	if (profile->options.target)
+		profile_track_target_children(profile, thread, depth);
 }
 
 struct instance *profile_instance_at(
@@ -389,34 +398,49 @@ static void observe_closed_instance(const struct profile *profile,
 	observe_instance_value(profile, &seen);
 }
 
+/* Whether the instance with this value may be the worst of `node` so far. */
+static bool may_be_worst(const struct profile *profile, uint32_t node, long double value)
+{
+	const struct node_worst *worst = profile->tree->nodes[node].worst;
+
+	return value > 0 && (!worst || value >= worst->value);
+}
+
+/* As profile_instance_final, without a target. Only GPU time is waited for. */
+static void gpu_time_final(struct profile *profile, const struct instance *instance)
+{
+	const long double value = instance->gpu_ns;
+
+	if (profile->options.observer)
+		observe_instance_value(profile, &(struct observed_instance){ .node = instance->node,
+							.stream = instance->stream,
+							.trace_node = instance->trace_node,
+							.begin_ns = instance->begin_ns,
+							.end_ns = instance->end_ns,
+							.value = value });
+	if (may_be_worst(profile, instance->node, value))
+		profile_offer_worst(profile, instance->node,
+			&(struct worst_candidate){ .value = value,
+				.begin_ns = instance->begin_ns,
+				.end_ns = instance->end_ns,
+				.trace_node = instance->trace_node,
+				.stream = instance->stream,
+				.own = instance->label,
+				.own_bytes = instance->label_bytes });
+}
+
 bool profile_instance_final(void *context, struct instance *instance)
 {
 	struct profile *profile = context;
 	const struct profile_target *target = profile->options.target;
-	struct worst_candidate worst = { .value = metric_value(profile, instance),
-		.before = instance->level_before,
-		.after = instance->level_after,
-		.begin_ns = instance->begin_ns,
-		.end_ns = instance->end_ns,
-		.trace_node = instance->trace_node,
-		.stream = instance->stream,
-		.own = instance->label,
-		.own_bytes = instance->label_bytes };
+	long double value;
 
 	if (!target) {
-		if (profile->options.observer)
-			observe_instance_value(
-				profile, &(struct observed_instance){ .node = instance->node,
-						 .stream = instance->stream,
-						 .trace_node = instance->trace_node,
-						 .begin_ns = instance->begin_ns,
-						 .end_ns = instance->end_ns,
-						 .value = worst.value });
-		if (worst.value > 0)
-			profile_offer_worst(profile, instance->node, &worst);
+		gpu_time_final(profile, instance);
 		return false;
 	}
-	instance->value = target->value < 0 ? -worst.value : worst.value;
+	value = metric_value(profile, instance);
+	instance->value = target->value < 0 ? -value : value;
 	instance->change = instance->level_after - instance->level_before;
 	instance->total_ns = instance->end_ns - instance->begin_ns;
 	if (instance->parent)
@@ -435,9 +459,9 @@ static void finish_instance(struct profile *profile, struct open_range_details *
 
 	instance->end_ns = end_ns;
 	instance->begin_ns = begin_ns;
-	instance->idle_ns = idle_ns;
-	instance->sums = details->sums;
-	if (!profile->state->instances.reuses_memory) {
+	if (profile->state->instances.keeps_children) {
+		instance->idle_ns = idle_ns;
+		instance->sums = details->sums;
 		instance->level_before = details->level;
 		instance->level_after = closing_level(profile, details);
 		instance->is_peak = metric_is_peak(profile->options.metric);

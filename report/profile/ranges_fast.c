@@ -143,14 +143,12 @@ static int run_ranges_grouped(struct profile *profile, struct trace_event *event
 	return status;
 }
 
-int profile_next_event(struct profile *profile, struct trace_event *event, uint64_t *events)
+int profile_run_ranges(struct profile *profile, struct trace_event *event, uint64_t *events)
 {
 	const struct profile_observer *observer = profile->options.observer;
 
 	if (profile->state->small_instances && profile->state->tracks_target_only)
 		return run_ranges_grouped(profile, event, events);
-	if (profile->state->tracks_instances)
-		return reader_next(profile->reader, event);
 	if (profile_observes_values(&profile->options) && profile->options.metric != METRIC_GPU)
 		return run_ranges_all_observed(profile, event, events);
 	if (observer && profile->options.observer_joins)

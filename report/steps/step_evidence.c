@@ -9,7 +9,9 @@
 
 #define THREADS_MAX 65535u /* further threads are ignored */
 
-/* Bits of a node's meaning, above the enum evidence_kind in the low 4 bits. */
+#define EVIDENCE_BITS 15u
+
+/* Bits of a node's meaning, above the enum evidence_kind in the low 4 bits (EVIDENCE_BITS). */
 enum node_flag {
 	NODE_FLAG_IN_MODULE = 16,
 	NODE_FLAG_IN_BACKWARD = 32,
@@ -165,7 +167,7 @@ static bool may_have_steps(struct evidence_search *search)
 		const uint16_t kind = reader_node(search->reader, id)->kind;
 
 		search->node_meaning[id] = meaning_of(search, id);
-		has[search->node_meaning[id] & 15] = true;
+		has[search->node_meaning[id] & EVIDENCE_BITS] = true;
 		search->evidence->has_torch |= kind == TRACE_NODE_MODULE || kind == TRACE_NODE_OP ||
 					       kind == TRACE_NODE_BACKWARD ||
 					       kind == TRACE_NODE_OPTIMIZER;
@@ -245,7 +247,7 @@ static enum evidence_kind kind_of_event(
 	const uint8_t node_meaning = search->node_meaning[event->node];
 
 	if (__builtin_expect(!(node_meaning & NODE_FLAG_PER_EVENT), 1))
-		return (enum evidence_kind)(node_meaning & 15);
+		return (enum evidence_kind)(node_meaning & EVIDENCE_BITS);
 	return evidence_by_name(search, reader_node(search->reader, event->node),
 		reader_event_text(search->reader, event));
 }
@@ -487,6 +489,37 @@ static void evidence_search_free(struct evidence_search *search)
 	free(search->captures);
 }
 
+/* Handles the begin or end of a range that is no evidence, which most are. Returns false, with
+ * nothing done, for all other events. Does what note_activity and search_event do. */
+static inline bool is_plain_range(struct evidence_search *search, const struct trace_event *event)
+{
+	struct search_thread *thread_state = event->stream->user;
+	const uint32_t depth = event->depth;
+
+	if (!thread_state)
+		return false;
+	if (event->kind == TRACE_PUSH) {
+		if (search->node_meaning[event->node] & (EVIDENCE_BITS | NODE_FLAG_PER_EVENT) ||
+			depth >= thread_state->room)
+			return false;
+		thread_state->open[depth] = (struct evidence_range){ .begin_ns = event->begin_ns,
+			.trace_node = event->node,
+			.item = EVIDENCE_NO_INDEX };
+		thread_state->open_count = depth + 1;
+		thread_state->is_leaf = true;
+		search->evidence->activity_ns = event->time_ns;
+		return true;
+	}
+	if (event->kind != EVENT_POP || depth + 1 != thread_state->open_count ||
+		thread_state->open[depth].item != EVIDENCE_NO_INDEX)
+		return false;
+	if (thread_state->is_leaf)
+		search->evidence->activity_ns = event->time_ns;
+	thread_state->is_leaf = false;
+	thread_state->open_count = depth;
+	return true;
+}
+
 static void search_trace(struct evidence_search *search, struct timeline *timeline)
 {
 	struct trace_event event;
@@ -494,11 +527,13 @@ static void search_trace(struct evidence_search *search, struct timeline *timeli
 
 	reader_rewind(search->reader);
 	while ((status = reader_next(search->reader, &event)) > 0) {
+		search->evidence->last_ns = event.time_ns;
+		if (__builtin_expect(is_plain_range(search, &event), 1))
+			continue;
 		note_activity(search, &event);
 		search_event(search, &event);
-		if (timeline)
+		if (timeline && timeline_needs(event.kind))
 			timeline_add(timeline, &event);
-		search->evidence->last_ns = event.time_ns;
 	}
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(search->reader));
