@@ -10,6 +10,7 @@
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
 #include "report/analysis/first_wait.h"
+#include "report/analysis/host_events.h"
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
@@ -579,6 +580,16 @@ static size_t longest_gaps_wanted(const struct options *options)
 	return options->top ? min_u64(options->top, LONGEST_MAX) : LONGEST_DEFAULT;
 }
 
+/* Reads the activities, among which first calls are found, too, and what the host did meanwhile. */
+static void idle_read(struct process *process)
+{
+	struct shared_pass pass = { .process = process };
+
+	host_events_keep_in(&pass);
+	activities_keep_in(&pass);
+	shared_pass_run(&pass);
+}
+
 void arrange_idle(const struct options *options, struct process *process, struct rows *rows)
 {
 	struct idle_report *idle = xcalloc(sizeof *idle);
@@ -586,7 +597,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	idle->process = process;
 	idle->is_text = options->format == FORMAT_TEXT;
 	idle->long_max = longest_gaps_wanted(options);
-	activities_keep(process); /* first calls are found among them, too */
+	idle_read(process);
 	idle->activities = activities_read(process);
 	idle->steps = step_idle_begin(process);
 	idle->host = host_in_gaps_new(process);
