@@ -516,6 +516,21 @@ void activities_next(struct activities *activities)
 	external_sort_next(activities->sorter);
 }
 
+void activities_visit(
+	struct activities *activities, const struct activity_visitor *visitors, size_t count)
+{
+	const struct activity *one;
+
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities))
+		for (size_t i = 0; i < count; i++)
+			if (visitors[i].add)
+				visitors[i].add(visitors[i].context, one);
+	for (size_t i = 0; i < count; i++)
+		if (visitors[i].end)
+			visitors[i].end(visitors[i].context);
+}
+
 bool activities_count_at(const struct activities *activities, uint64_t at_ns)
 {
 	const struct profile_options *options = &activities->process->profile->options;

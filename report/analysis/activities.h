@@ -153,6 +153,17 @@ void activities_rewind_last(struct activities *activities);
 const struct activity *activities_first(const struct activities *activities);
 void activities_next(struct activities *activities);
 
+/* Receives the activities of a list, in order. */
+struct activity_visitor {
+	void *context;
+	void (*add)(void *context, const struct activity *one); /* NULL: needs none of them */
+	void (*end)(void *context);                             /* after the last; NULL: none */
+};
+
+/* Reads the list once, for `count` visitors. Each activity is passed to them in their order. */
+void activities_visit(
+	struct activities *activities, const struct activity_visitor *visitors, size_t count);
+
 /* Stores the counted intervals, by time, in `*windows` and returns their number. 0: everything
  * counts. */
 size_t activities_counted_intervals(

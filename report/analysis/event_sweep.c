@@ -10,9 +10,11 @@ struct sweep_end {
 	struct sweep_mark mark;
 };
 
-/* A heap with the earliest end on top. */
-struct sweep_ends {
-	struct sweep_end *heap;
+struct event_sweep {
+	struct event_sweep_visitor visitor;
+	bool uncounted;
+	uint64_t now_ns;
+	struct sweep_end *heap; /* the earliest end on top */
 	size_t count, room;
 };
 
@@ -23,51 +25,67 @@ static bool is_earlier(const struct sweep_end *a, const struct sweep_end *b)
 
 DEFINE_HEAP(ends, struct sweep_end, is_earlier)
 
-/* Emits the ends up to `until_ns`. Returns the time of the last one, or `now_ns` if there is
- * none. */
-static uint64_t emit_ends_until(struct sweep_ends *ends, const struct event_sweep_visitor *visitor,
-	uint64_t until_ns, uint64_t now_ns)
+/* Emits the ends up to `until_ns`. */
+static void emit_ends_until(struct event_sweep *sweep, uint64_t until_ns)
 {
-	while (ends->count && ends->heap[0].at_ns <= until_ns) {
-		const struct sweep_end end = ends->heap[0];
+	while (sweep->count && sweep->heap[0].at_ns <= until_ns) {
+		const struct sweep_end end = sweep->heap[0];
 
-		ends->count--;
-		ends_down(ends->heap, ends->count, ends->heap[ends->count]);
-		now_ns = end.at_ns;
-		visitor->ends(visitor->context, &end.mark, now_ns);
+		sweep->count--;
+		ends_down(sweep->heap, sweep->count, sweep->heap[sweep->count]);
+		sweep->now_ns = end.at_ns;
+		sweep->visitor.ends(sweep->visitor.context, &end.mark, sweep->now_ns);
 	}
-	return now_ns;
 }
 
-static void begin_swept_work(struct sweep_ends *ends, const struct event_sweep_visitor *visitor,
-	const struct activity *work, uint64_t now_ns)
+static void begin_swept_work(struct event_sweep *sweep, const struct activity *work)
 {
 	struct sweep_mark mark = { .device = work->device };
 
-	visitor->begins(visitor->context, work, now_ns, &mark);
-	ARRAY_GROW(ends->heap, ends->room, ends->count + 1);
-	ends_up(ends->heap, ends->count++, (struct sweep_end){ now_ns + work->duration_ns, mark });
+	emit_ends_until(sweep, work->start_unix_ns);
+	sweep->now_ns = max_u64(sweep->now_ns, work->start_unix_ns);
+	sweep->visitor.begins(sweep->visitor.context, work, sweep->now_ns, &mark);
+	ARRAY_GROW(sweep->heap, sweep->room, sweep->count + 1);
+	ends_up(sweep->heap, sweep->count++,
+		(struct sweep_end){ sweep->now_ns + work->duration_ns, mark });
+}
+
+static void sweep_activity(void *context, const struct activity *one)
+{
+	struct event_sweep *sweep = context;
+
+	if (activity_is_work(one) && !one->counts && !sweep->uncounted)
+		return;
+	if (activity_is_work(one) && one->timed)
+		begin_swept_work(sweep, one);
+	else if (sweep->visitor.other)
+		sweep->visitor.other(sweep->visitor.context, one);
+}
+
+static void end_sweep(void *context)
+{
+	struct event_sweep *sweep = context;
+
+	emit_ends_until(sweep, UINT64_MAX);
+	free(sweep->heap);
+	free(sweep);
+}
+
+struct activity_visitor event_sweep_begin(const struct event_sweep_visitor *visitor, bool uncounted)
+{
+	struct event_sweep *sweep = xcalloc(sizeof *sweep);
+
+	sweep->visitor = *visitor;
+	sweep->uncounted = uncounted;
+	return (struct activity_visitor){
+		.context = sweep, .add = sweep_activity, .end = end_sweep
+	};
 }
 
 void event_sweep_run(
 	struct activities *activities, const struct event_sweep_visitor *visitor, bool uncounted)
 {
-	const struct activity *one;
-	struct sweep_ends ends = { .count = 0 };
-	uint64_t now_ns = 0;
+	const struct activity_visitor sweep = event_sweep_begin(visitor, uncounted);
 
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities)) {
-		if (activity_is_work(one) && !one->counts && !uncounted)
-			continue;
-		if (activity_is_work(one) && one->timed) {
-			now_ns = emit_ends_until(&ends, visitor, one->start_unix_ns, now_ns);
-			now_ns = max_u64(now_ns, one->start_unix_ns);
-			begin_swept_work(&ends, visitor, one, now_ns);
-		} else if (visitor->other) {
-			visitor->other(visitor->context, one);
-		}
-	}
-	emit_ends_until(&ends, visitor, UINT64_MAX, now_ns);
-	free(ends.heap);
+	activities_visit(activities, &sweep, 1);
 }

@@ -27,6 +27,10 @@ struct event_sweep_visitor {
 	void (*other)(void *context, const struct activity *activity);
 };
 
+/* Returns what visits the events, for activities_visit. It is freed at the end of the list. GPU
+ * operations that do not count are skipped unless `uncounted`. */
+struct activity_visitor event_sweep_begin(
+	const struct event_sweep_visitor *visitor, bool uncounted);
 /* Visits all events from the first. GPU operations that do not count are skipped unless
  * `uncounted`. */
 void event_sweep_run(

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/host_in_gaps.h"
+#include "report/analysis/host_events.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/hash_index.h"
@@ -41,6 +42,7 @@ struct host_in_gaps *host_in_gaps_new(struct process *process)
 	struct host_in_gaps *host = xcalloc(sizeof *host);
 
 	host->process = process;
+	host->events = host_events_of(process);
 	return host;
 }
 
@@ -79,6 +81,8 @@ void host_in_gaps_add(struct host_in_gaps *host, uint32_t tid, uint64_t begin_ns
 	ARRAY_GROW(thread->ends, thread->end_room, thread->count + 1);
 	thread->begins[thread->count] = (struct gap_edge){ .at_ns = begin_ns };
 	thread->ends[thread->count++] = (struct gap_edge){ .at_ns = end_ns };
+	if (host->events && !host_events_cover(host->events, begin_ns, end_ns))
+		host->events = NULL;
 	host->gaps++;
 	host->total_ns += end_ns - begin_ns;
 	host->longest_ns = max_u64(host->longest_ns, end_ns - begin_ns);
@@ -179,28 +183,17 @@ static struct host_gap_thread *thread_of_stream_id(struct host_gap_pass *pass, u
 
 static void restart_pass(void *context)
 {
-	struct host_in_gaps *host = ((struct host_gap_pass *)context)->host;
+	struct host_gap_pass *pass = ((struct host_event_sink *)context)->context;
+	struct host_in_gaps *host = pass->host;
 
 	free(host->nodes);
 	host->nodes = NULL;
 	host->room = 0;
 	host->covered_ns = host->samples = 0;
 	host->function_count = 0;
-	hash_index_free(&((struct host_gap_pass *)context)->functions);
+	hash_index_free(&pass->functions);
 	for (size_t i = 0; i < host->thread_count; i++)
 		host->threads[i].closed_count = host->threads[i].in_call = 0;
-}
-
-static void add_range_in_gaps(void *context, const struct observed_instance *instance)
-{
-	struct host_gap_pass *pass = context;
-	struct host_gap_thread *thread = instance->trace_node
-						 ? thread_of_stream_id(pass, instance->stream)
-						 : NULL;
-
-	if (thread)
-		add_closed(
-			pass->host, thread, instance->node, instance->begin_ns, instance->end_ns);
 }
 
 /* Gives the samples that were in a call to its node. */
@@ -216,28 +209,12 @@ static void add_samples_of_call(struct host_in_gaps *host, struct host_gap_threa
 	thread->in_call = 0;
 }
 
-static void add_call_in_gaps(void *context, const struct observed_call *call)
-{
-	struct host_gap_pass *pass = context;
-	struct host_gap_thread *thread = call->node && call->event->stream
-						 ? thread_of_stream_id(
-							   pass, call->event->stream->stream)
-						 : NULL;
-
-	if (!thread)
-		return;
-	add_samples_of_call(
-		pass->host, thread, call->node, call->begin_ns, call->begin_ns + call->duration_ns);
-	add_closed(
-		pass->host, thread, call->node, call->begin_ns, call->begin_ns + call->duration_ns);
-}
-
 static struct host_function *function_of_sample(
-	struct host_gap_pass *pass, uint32_t node, const struct trace_cpu_sample *sample)
+	struct host_gap_pass *pass, const struct host_event *sample)
 {
 	struct host_in_gaps *host = pass->host;
 	const uint64_t hash = hash_u64(
-		hash_u64((uint64_t)sample->function << 32 | sample->module) ^ node);
+		hash_u64((uint64_t)sample->function << 32 | sample->module) ^ sample->node);
 	struct host_function *one;
 	struct hash_slot *slot;
 
@@ -245,39 +222,54 @@ static struct host_function *function_of_sample(
 	for (slot = hash_index_first(&pass->functions, hash); slot->number;
 		slot = hash_index_next(&pass->functions, slot)) {
 		one = &host->functions[slot->number - 1];
-		if (one->node == node && one->function == sample->function &&
+		if (one->node == sample->node && one->function == sample->function &&
 			one->module == sample->module)
 			return one;
 	}
 	ARRAY_GROW(host->functions, host->function_room, host->function_count + 1);
 	one = &host->functions[host->function_count++];
 	*one = (struct host_function){
-		.node = node, .function = sample->function, .module = sample->module
+		.node = sample->node, .function = sample->function, .module = sample->module
 	};
 	hash_index_add(&pass->functions, slot, hash, (uint32_t)host->function_count);
 	return one;
 }
 
-static void add_sample_in_gaps(void *context, const struct observed_sample *observed)
+static void add_sample_in_gaps(
+	struct host_gap_pass *pass, struct host_gap_thread *thread, const struct host_event *sample)
 {
-	struct host_gap_pass *pass = context;
 	struct host_in_gaps *host = pass->host;
-	const struct trace_cpu_sample *sample = observed->event->record;
-	const uint64_t at_ns = observed->event->time_ns;
-	struct host_gap_thread *thread = thread_of_stream_id(pass, observed->event->stream->stream);
+	const uint64_t at_ns = sample->begin_ns;
 
-	if (!thread || !is_in_gap(thread, at_ns))
+	if (!is_in_gap(thread, at_ns))
 		return;
-	if (sample->head.flags & TRACE_SAMPLE_IN_CALL) {
+	if (sample->in_call) {
 		thread->first_in_call_ns = thread->in_call ? thread->first_in_call_ns : at_ns;
 		thread->last_in_call_ns = at_ns;
 		thread->in_call++;
 		return;
 	}
-	ARRAY_GROW(host->nodes, host->room, (size_t)observed->node + 1);
-	host->nodes[observed->node].samples++;
+	ARRAY_GROW(host->nodes, host->room, (size_t)sample->node + 1);
+	host->nodes[sample->node].samples++;
 	host->samples++;
-	function_of_sample(pass, observed->node, sample)->samples++;
+	function_of_sample(pass, sample)->samples++;
+}
+
+static void add_event_in_gaps(void *context, const struct host_event *event)
+{
+	struct host_gap_pass *pass = context;
+	struct host_gap_thread *thread = thread_of_stream_id(pass, event->stream);
+
+	if (!thread)
+		return;
+	if (event->kind == HOST_EVENT_SAMPLE) {
+		add_sample_in_gaps(pass, thread, event);
+		return;
+	}
+	if (event->kind == HOST_EVENT_CALL)
+		add_samples_of_call(
+			pass->host, thread, event->node, event->begin_ns, event->end_ns);
+	add_closed(pass->host, thread, event->node, event->begin_ns, event->end_ns);
 }
 
 static int by_node_and_samples(const void *a, const void *b)
@@ -293,22 +285,29 @@ static int by_node_and_samples(const void *a, const void *b)
 	return COMPARE(left->function, right->function);
 }
 
+/* Reads the events from the trace. */
+static void read_trace(struct host_in_gaps *host, struct host_event_sink *sink)
+{
+	const struct profile_observer observer = host_event_observer(sink, restart_pass);
+	const struct profile_options options = profile_options_for_observer(
+		host->process->profile, &observer);
+
+	profile_free(profile_build(host->process->reader, host->process->texts, &options));
+}
+
 void host_in_gaps_read(struct host_in_gaps *host)
 {
 	struct host_gap_pass pass = { .host = host };
-	const struct profile_observer observer = { .context = &pass,
-		.restart = restart_pass,
-		.closed = add_range_in_gaps,
-		.call = add_call_in_gaps,
-		.sample = add_sample_in_gaps };
-	const struct profile_options options = profile_options_for_observer(
-		host->process->profile, &observer);
+	struct host_event_sink sink = { .context = &pass, .add = add_event_in_gaps };
 
 	for (size_t i = 0; i < host->thread_count; i++) {
 		sort_edges(host->threads[i].begins, host->threads[i].count);
 		sort_edges(host->threads[i].ends, host->threads[i].count);
 	}
-	profile_free(profile_build(host->process->reader, host->process->texts, &options));
+	if (host->events)
+		host_events_visit(host->events, &sink);
+	else
+		read_trace(host, &sink);
 	hash_index_free(&pass.functions);
 	if (host->function_count)
 		qsort(host->functions, host->function_count, sizeof *host->functions,

@@ -7,7 +7,7 @@
  *	struct host_in_gaps *host = host_in_gaps_new(process);
  *
  *	host_in_gaps_add(host, tid, begin_ns, end_ns); ... each gap
- *	host_in_gaps_read(host);                       one more pass over the trace
+ *	host_in_gaps_read(host);
  *	... host->nodes[i].self_ns ...
  *
  * Memory: 32 bytes for each gap, 16 for each range in one until the range around it closes, and 24
@@ -43,6 +43,7 @@ struct host_in_gaps {
 	struct host_function *functions;     /* by node, then those with most samples first */
 	size_t function_count, function_room;
 	struct host_gap_thread *threads; /* private */
+	struct host_events *events;      /* private: all of the gaps are kept; NULL: they are not */
 	size_t thread_count, thread_room;
 };
 
@@ -51,7 +52,8 @@ void host_in_gaps_free(struct host_in_gaps *host);
 /* Adds a gap, in nanoseconds since the start of the trace, before a launch of thread `tid`. Gaps of
  * several GPUs may overlap; each counts. */
 void host_in_gaps_add(struct host_in_gaps *host, uint32_t tid, uint64_t begin_ns, uint64_t end_ns);
-/* Reads the trace and fills `nodes` and `functions`. Called once, after the last gap. */
+/* Fills `nodes` and `functions`. Called once, after the last gap. Makes one more pass over the trace,
+ * unless the events in the gaps are kept (host_events.h). */
 void host_in_gaps_read(struct host_in_gaps *host);
 
 #endif

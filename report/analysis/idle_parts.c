@@ -201,11 +201,29 @@ static void add_part_work(struct part_reading *reading, const struct activity *w
 	device->begun = true;
 }
 
-void idle_parts_visit(struct process *process, struct activities *activities,
+static void read_part_activity(void *context, const struct activity *one)
+{
+	struct part_reading *reading = context;
+
+	if (activity_is_call(one) || one->kind == ACTIVITY_SYNC)
+		gap_calls_add(reading->calls, one);
+	else if (activity_is_work(one) && one->timed)
+		add_part_work(reading, one);
+}
+
+static void end_part_reading(void *context)
+{
+	struct part_reading *reading = context;
+
+	gap_calls_free(reading->calls);
+	free(reading->parts);
+	free(reading);
+}
+
+struct activity_visitor idle_parts_begin(struct process *process, struct activities *activities,
 	void (*visit)(void *context, const struct idle_part *part), void *context)
 {
 	struct part_reading *reading = xcalloc(sizeof *reading);
-	const struct activity *one;
 
 	reading->process = process;
 	reading->activities = activities;
@@ -214,13 +232,15 @@ void idle_parts_visit(struct process *process, struct activities *activities,
 	reading->host = host_ranges_of(process);
 	reading->first = first_calls_of(process);
 	reading->calls = gap_calls_new(process->texts);
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities))
-		if (activity_is_call(one) || one->kind == ACTIVITY_SYNC)
-			gap_calls_add(reading->calls, one);
-		else if (activity_is_work(one) && one->timed)
-			add_part_work(reading, one);
-	gap_calls_free(reading->calls);
-	free(reading->parts);
-	free(reading);
+	return (struct activity_visitor){
+		.context = reading, .add = read_part_activity, .end = end_part_reading
+	};
+}
+
+void idle_parts_visit(struct process *process, struct activities *activities,
+	void (*visit)(void *context, const struct idle_part *part), void *context)
+{
+	const struct activity_visitor parts = idle_parts_begin(process, activities, visit, context);
+
+	activities_visit(activities, &parts, 1);
 }

@@ -21,7 +21,11 @@ struct idle_part {
 	const struct activity *ended_by; /* valid during the visit */
 };
 
-/* Visits the parts in the order in which their gaps end. Rewinds `activities` first. */
+/* Returns what visits the parts, for activities_visit, in the order in which their gaps end. It is
+ * freed at the end of the list. Other analyses may read `activities` before this returns. */
+struct activity_visitor idle_parts_begin(struct process *process, struct activities *activities,
+	void (*visit)(void *context, const struct idle_part *part), void *context);
+/* Visits the parts. Rewinds `activities` first. */
 void idle_parts_visit(struct process *process, struct activities *activities,
 	void (*visit)(void *context, const struct idle_part *part), void *context);
 

@@ -27,8 +27,7 @@ struct shared_pass {
 	unsigned count;
 };
 
-/* Adds an observer. `end` is called with the context of the observer. At most one observer may have
- * the callback `closed`. */
+/* Adds an observer. `end` is called with the context of the observer. */
 void shared_pass_add(
 	struct shared_pass *pass, const struct profile_observer *observer, shared_pass_end *end);
 /* Makes the pass, unless no observer was added, and calls the functions of the end in the order of

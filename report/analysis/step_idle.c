@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/step_idle.h"
 #include "report/analysis/host_ranges.h"
+#include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/search.h"
 #include "report/gpu/device_timeline.h"
+#include <stdlib.h>
 
 /* From the first operation of a device to its last. */
 struct device_span {
@@ -158,22 +160,48 @@ static void add_begin(
 	notify_counted(sums, GAP_UNEXPLAINED, span->first_owner, waited_ns);
 }
 
-void step_idle_add_ends(
-	struct step_idle *sums, struct process *process, struct activities *activities)
+/* What finds the first and the last operation of each device. */
+struct ends_reading {
+	struct step_idle *sums;
+	struct process *process;
+	struct device_span spans[TIMELINE_DEVICES];
+};
+
+static void add_to_spans(void *context, const struct activity *one)
 {
-	struct device_span spans[TIMELINE_DEVICES] = { { .device = 0 } };
-	const struct activity *one;
+	struct ends_reading *reading = context;
+
+	if (activity_is_work(one) && one->timed)
+		add_span(device_slot(reading->spans, &reading->sums->devices,
+				 sizeof *reading->spans, one->device),
+			one);
+}
+
+static void end_spans(void *context)
+{
+	struct ends_reading *reading = context;
+	struct step_idle *sums = reading->sums;
+
+	for (size_t i = 0; i < sums->devices; i++) {
+		const struct device_span *span = &reading->spans[i];
+
+		add_begin(sums, reading->process, span);
+		add_end(sums, reading->process, span->first_tid, span->last_ns,
+			reading->process->profile->totals.wall_ns);
+	}
+	free(reading);
+}
+
+struct activity_visitor step_idle_ends_begin(struct step_idle *sums, struct process *process)
+{
+	struct ends_reading *reading;
 
 	if (!sums->steps)
-		return;
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities))
-		if (activity_is_work(one) && one->timed)
-			add_span(device_slot(spans, &sums->devices, sizeof *spans, one->device),
-				one);
-	for (size_t i = 0; i < sums->devices; i++) {
-		add_begin(sums, process, &spans[i]);
-		add_end(sums, process, spans[i].first_tid, spans[i].last_ns,
-			process->profile->totals.wall_ns);
-	}
+		return (struct activity_visitor){ .add = NULL };
+	reading = xcalloc(sizeof *reading);
+	reading->sums = sums;
+	reading->process = process;
+	return (struct activity_visitor){
+		.context = reading, .add = add_to_spans, .end = end_spans
+	};
 }

@@ -7,8 +7,9 @@
  *
  *	struct step_idle sums = step_idle_begin(process);
  *
- *	idle_parts_visit(...);  calls step_idle_add for each part
- *	step_idle_add_ends(&sums, activities);
+ *	visitors[0] = idle_parts_begin(...);  calls step_idle_add for each part
+ *	visitors[1] = step_idle_ends_begin(&sums, process);
+ *	activities_visit(activities, visitors, 2);
  */
 #ifndef PPERF_REPORT_ANALYSIS_STEP_IDLE_H
 #define PPERF_REPORT_ANALYSIS_STEP_IDLE_H
@@ -48,7 +49,7 @@ struct step_idle {
 	 * STEP_IDLE_LONG_NS or more, their number, and the longest. */
 	uint64_t long_ns, long_gaps, longest_ns;
 	uint64_t long_launch_ns, long_launch_gaps; /* of ns[GAP_LAUNCH] alone */
-	size_t devices;                            /* set by step_idle_add_ends */
+	size_t devices;                            /* set by step_idle_ends_begin's visitor */
 	/* Called with each interval that counts and is at a node: that of idle_part_node or, before
 	 * a GPU's first operation and after its last, of the range that the host was in. NULL: not
 	 * needed. */
@@ -61,8 +62,8 @@ struct step_idle step_idle_begin(const struct process *process);
  * of it if there are none. */
 uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns);
 void step_idle_add(struct step_idle *sums, const struct idle_part *idle);
-/* Reads `activities` once more if there are steps. */
-void step_idle_add_ends(
-	struct step_idle *sums, struct process *process, struct activities *activities);
+/* Returns what adds the time before a GPU's first operation and after its last to `sums`, at the end
+ * of activities_visit. It needs no activities if there are no steps. */
+struct activity_visitor step_idle_ends_begin(struct step_idle *sums, struct process *process);
 
 #endif

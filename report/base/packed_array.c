@@ -35,6 +35,9 @@ static void choose_block_size(struct packed_array *array)
 {
 	while (block_bytes(array) * 2 <= BLOCK_BYTES)
 		array->shift++;
+	array->resident_max = PACKED_ARRAY_RESIDENT / block_bytes(array);
+	if (array->resident_max < BLOCKS_RESIDENT_MIN)
+		array->resident_max = BLOCKS_RESIDENT_MIN;
 }
 
 static void open_packed_file(struct packed_array *array)
@@ -182,12 +185,11 @@ static void pack_block(struct packed_array *array, struct packed_block *block)
 }
 
 /* Passes over blocks in turn. A block that was used since the last time is kept once more. */
-void packed_array_trim(struct packed_array *array)
+void packed_array_pack(struct packed_array *array)
 {
-	const size_t blocks = (array->count + block_entries(array) - 1) >> array->shift,
-		     most = PACKED_ARRAY_RESIDENT / block_bytes(array);
+	const size_t blocks = (array->count + block_entries(array) - 1) >> array->shift;
 
-	while (array->resident > most && array->resident > BLOCKS_RESIDENT_MIN) {
+	while (array->resident > array->resident_max) {
 		struct packed_block *block;
 
 		if (array->next_seen >= blocks)

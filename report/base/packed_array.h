@@ -44,6 +44,7 @@ struct packed_array {
 	size_t count;
 	struct packed_block *blocks;
 	size_t block_room, resident; /* resident: blocks in memory */
+	size_t resident_max;         /* that packed_array_trim keeps */
 	size_t next_seen;            /* block that packed_array_trim examines next */
 	unsigned shift;              /* a block has 1 << shift entries */
 	struct packed_file *file;    /* NULL: nothing was written yet */
@@ -55,13 +56,19 @@ void *packed_array_push(struct packed_array *array);
 void packed_array_reserve(struct packed_array *array, size_t count);
 /* Drops the entries from `first` on, as far as they fill blocks. They become zero. */
 void packed_array_drop(struct packed_array *array, size_t first);
-/* Packs blocks that were not used lately if too many are in memory. Pointers to entries are then
- * invalid. */
-void packed_array_trim(struct packed_array *array);
 void packed_array_free(struct packed_array *array);
 
-/* Used by packed_array_at only. */
+/* These two are used by the functions below only. */
+void packed_array_pack(struct packed_array *array);
 void packed_array_load(struct packed_array *array, struct packed_block *block);
+
+/* Packs blocks that were not used lately if too many are in memory. Pointers to entries are then
+ * invalid. */
+static inline void packed_array_trim(struct packed_array *array)
+{
+	if (__builtin_expect(array->resident > array->resident_max, 0))
+		packed_array_pack(array);
+}
 
 /* Returns an entry for reading. */
 static inline const void *packed_array_at(struct packed_array *array, size_t index)

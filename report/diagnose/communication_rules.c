@@ -9,7 +9,6 @@
 #include "report/base/text_builder.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
-#include "report/views/views.h"
 #include <stdlib.h>
 
 /* Sums over the rows of the view `overlap` for communication. */
@@ -67,17 +66,13 @@ static void add_communication_row(struct communication *sums, const struct row *
 	}
 }
 
-static struct communication communication_of(const struct diagnosis *diagnosis)
+static struct communication communication_of(struct diagnosis *diagnosis)
 {
 	struct communication sums = { .node_ns = NULL };
-	const struct options options = diagnose_row_options(
-		diagnosis->options, "overlap", UINT32_MAX);
-	struct rows rows = { .count = 0 };
+	const struct rows *rows = diagnose_overlap_rows(diagnosis);
 
-	arrange_overlap(&options, diagnosis->process, &rows);
-	for (size_t i = 0; i < rows.count; i++)
-		add_communication_row(&sums, &rows.rows[i]);
-	free(rows.rows);
+	for (size_t i = 0; i < rows->count; i++)
+		add_communication_row(&sums, &rows->rows[i]);
 	return sums;
 }
 

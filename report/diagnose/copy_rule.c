@@ -7,7 +7,6 @@
 #include "report/base/compare.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/table/computed_row.h"
-#include "report/views/views.h"
 #include <stdlib.h>
 
 /* Sums over the rows of the view `overlap` for copies. */
@@ -46,17 +45,13 @@ static void add_copy_row(
 	sums->on_device_ns += is_on_device(diagnosis, row) ? exposed_ns : 0;
 }
 
-static struct copies copies_of(const struct diagnosis *diagnosis)
+static struct copies copies_of(struct diagnosis *diagnosis)
 {
 	struct copies sums = { .node_ns = NULL };
-	const struct options options = diagnose_row_options(
-		diagnosis->options, "overlap", UINT32_MAX);
-	struct rows rows = { .count = 0 };
+	const struct rows *rows = diagnose_overlap_rows(diagnosis);
 
-	arrange_overlap(&options, diagnosis->process, &rows);
-	for (size_t i = 0; i < rows.count; i++)
-		add_copy_row(diagnosis, &sums, &rows.rows[i]);
-	free(rows.rows);
+	for (size_t i = 0; i < rows->count; i++)
+		add_copy_row(diagnosis, &sums, &rows->rows[i]);
 	return sums;
 }
 

@@ -5,6 +5,7 @@
 #include "report/diagnose/diagnose.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/diagnose/run_bound.h"
+#include "report/analysis/host_events.h"
 #include "report/analysis/memory_waste.h"
 #include "report/analysis/roofline_model.h"
 #include "report/analysis/step_stats.h"
@@ -408,6 +409,7 @@ static void read_in_one_pass(struct diagnosis *diagnosis, bool with_memory)
 	const struct memory_level *level = diagnose_tensor_level(diagnosis);
 	const struct steps *steps = diagnosis->process->steps;
 
+	host_events_keep_in(&pass);
 	activities_keep_in(&pass);
 	if (with_memory) {
 		roofline_read_in(diagnosis->options, &pass);

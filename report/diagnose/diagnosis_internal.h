@@ -224,7 +224,10 @@ struct diagnosis {
 	const struct profile *profile;
 	struct diagnose_facts facts;
 	struct run_bound bound; /* see diagnose_bound() */
-	bool has_bound;
+	/* What was read for the verdict, and for the rows of `overlap`. NULL: these are made. */
+	struct bound_pass *bound_pass;
+	struct overlap *overlap;
+	struct rows overlap_rows;     /* see diagnose_overlap_rows() */
 	struct program_traits traits; /* see diagnose_traits() */
 	bool has_traits;
 	/* Rules of classes report whatever is LIMIT_MINOR or more: a smaller finding is shown. */
@@ -239,8 +242,10 @@ struct diagnosis {
 void diagnose_facts_read(struct diagnosis *diagnosis);
 void diagnose_facts_free(struct diagnosis *diagnosis);
 
-/* Returns what bounds the run. The first call reads it, in several passes over GPU activities. */
+/* Returns what bounds the run. The first call computes it, and reads the critical path. */
 const struct run_bound *diagnose_bound(struct diagnosis *diagnosis);
+/* Returns all rows of the view `overlap`. They belong to the diagnosis. */
+const struct rows *diagnose_overlap_rows(struct diagnosis *diagnosis);
 /* Returns the statistics of each step, which the first call reads in one more pass. The process
  * must have steps. */
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis);

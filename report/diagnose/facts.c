@@ -3,7 +3,8 @@
  * Collects the facts that rules look at: from one pass over a process's activities, and from the
  * rows of `idle`.
  */
-#include "report/views/views.h"
+#include "report/views/idle.h"
+#include "report/views/overlap.h"
 #include "report/analysis/tree_categories.h"
 #include "report/table/column.h"
 #include "report/diagnose/diagnosis_internal.h"
@@ -29,6 +30,7 @@ enum call_class { CALL_CLASSIFIED = 1, CALL_WAITS = 2, CALL_ALLOCATES = 4, CALL_
 
 struct facts_pass {
 	struct diagnosis *diagnosis;
+	struct activities *activities;
 	struct stream_table streams;
 	struct last_work *last; /* by number of the stream in `streams` */
 	size_t last_room;
@@ -341,33 +343,45 @@ static bool is_counted_call(const struct activities *activities, const struct ac
 	       (one->kind == ACTIVITY_API && activities_count_at(activities, one->begin_ns));
 }
 
-static void facts_read_activities(struct diagnosis *diagnosis)
+static void add_fact(void *context, const struct activity *one)
+{
+	struct facts_pass *pass = context;
+
+	if (activity_is_work(one) && one->timed && one->counts)
+		facts_add_work(pass, one);
+	else if (is_counted_call(pass->activities, one))
+		facts_add_call(pass, one);
+}
+
+static void end_facts(void *context)
+{
+	struct facts_pass *pass = context;
+
+	stream_table_free(&pass->streams);
+	free(pass->last);
+	free(pass->category);
+	category_lookup_free(pass->lookup);
+	free(pass->call_classes);
+	free(pass);
+}
+
+static struct activity_visitor facts_begin(
+	struct diagnosis *diagnosis, struct activities *activities)
 {
 	const struct categories *categories = diagnosis->process->categories;
-	struct facts_pass pass = { .diagnosis = diagnosis,
+	struct facts_pass *pass = xcalloc(sizeof *pass);
+
+	*pass = (struct facts_pass){ .diagnosis = diagnosis,
+		.activities = activities,
 		.first = first_calls_of(diagnosis->process),
 		.category = categories_of_tree(
 			categories, diagnosis->profile->tree, diagnosis->process->texts),
 		.lookup = category_lookup_new(
 			categories, diagnosis->profile->tree, diagnosis->process->texts),
 		.gemm = find_category(categories, "GEMM") };
-	struct activities *activities = activities_read(diagnosis->process);
-	const struct activity *one;
-
 	diagnosis->facts.category_ns = xcalloc(
 		categories_count(categories) * sizeof *diagnosis->facts.category_ns);
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities))
-		if (activity_is_work(one) && one->timed && one->counts)
-			facts_add_work(&pass, one);
-		else if (is_counted_call(activities, one))
-			facts_add_call(&pass, one);
-	activities_free(activities);
-	stream_table_free(&pass.streams);
-	free(pass.last);
-	free(pass.category);
-	category_lookup_free(pass.lookup);
-	free(pass.call_classes);
+	return (struct activity_visitor){ .context = pass, .add = add_fact, .end = end_facts };
 }
 
 static const struct cell *idle_cell(const struct row *row, const char *key)
@@ -518,17 +532,61 @@ static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *ro
 }
 
 /* Reads the rows of the view `idle`: all causes and nodes, and the longest gaps one by one. */
-static void facts_read_idle(struct diagnosis *diagnosis)
+static void facts_read_idle(
+	struct diagnosis *diagnosis, const struct options *options, struct idle_report *idle)
 {
-	const struct options options = diagnose_row_options(diagnosis->options, "idle", GAPS_MAX);
 	struct rows rows = { .count = 0 };
 
-	arrange_idle(&options, diagnosis->process, &rows);
+	idle_report_add_rows(options, idle, &rows);
 	for (size_t i = 0; i < rows.count; i++) {
 		facts_add_idle_row(diagnosis, &rows.rows[i]);
 		host_activity_add_row(diagnosis, &rows.rows[i]);
 	}
 	free(rows.rows);
+}
+
+/* Who receives idle time. */
+struct idle_receivers {
+	struct idle_report *report; /* NULL: the trace has no timeline */
+	struct bound_pass *bound;
+};
+
+static void receive_idle(void *context, const struct idle_part *part)
+{
+	const struct idle_receivers *receivers = context;
+
+	run_bound_add_idle(receivers->bound, part);
+	if (receivers->report)
+		idle_report_add(receivers->report, part);
+}
+
+/* Reads the activities once for the facts, idle time, overlap and the verdict. */
+static void facts_read_activities(struct diagnosis *diagnosis)
+{
+	struct process *process = diagnosis->process;
+	const struct options options = diagnose_row_options(diagnosis->options, "idle", GAPS_MAX);
+	struct activities *activities = activities_read(process);
+	struct bound_pass *bound = diagnosis->bound_pass = run_bound_begin(process);
+	struct overlap *overlap = diagnosis->overlap = overlap_begin();
+	struct idle_receivers receivers = {
+		.report = process->profile->timeline
+				  ? idle_report_begin(&options, process, activities)
+				  : NULL,
+		.bound = bound,
+	};
+	const struct activity_visitor visitors[] = { facts_begin(diagnosis, activities),
+		idle_parts_begin(process, activities, receive_idle, &receivers),
+		receivers.report ? idle_report_ends(receivers.report)
+				 : (struct activity_visitor){ .add = NULL },
+		run_bound_work(bound), run_bound_ends(bound), overlap_visitor(overlap) };
+
+	activities_visit(activities, visitors, sizeof visitors / sizeof *visitors);
+	activities_free(activities);
+	blocking_find_reads(diagnosis);
+	if (receivers.report) {
+		facts_read_idle(diagnosis, &options, receivers.report);
+		idle_report_free(receivers.report);
+	}
 }
 
 void diagnose_facts_read(struct diagnosis *diagnosis)
@@ -542,17 +600,27 @@ void diagnose_facts_read(struct diagnosis *diagnosis)
 	find_steady(diagnosis);
 	variability_pick_kernel(diagnosis);
 	facts_read_activities(diagnosis);
-	blocking_find_reads(diagnosis);
-	if (diagnosis->profile->timeline)
-		facts_read_idle(diagnosis);
 }
 
 const struct run_bound *diagnose_bound(struct diagnosis *diagnosis)
 {
-	if (!diagnosis->has_bound)
-		diagnosis->bound = run_bound_read(diagnosis->options, diagnosis->process);
-	diagnosis->has_bound = true;
+	if (diagnosis->bound_pass)
+		diagnosis->bound = run_bound_finish(diagnosis->options, diagnosis->bound_pass);
+	diagnosis->bound_pass = NULL;
 	return &diagnosis->bound;
+}
+
+const struct rows *diagnose_overlap_rows(struct diagnosis *diagnosis)
+{
+	const struct options options = diagnose_row_options(
+		diagnosis->options, "overlap", UINT32_MAX);
+
+	if (diagnosis->overlap)
+		overlap_add_rows(
+			&options, diagnosis->process, diagnosis->overlap, &diagnosis->overlap_rows);
+	overlap_free(diagnosis->overlap);
+	diagnosis->overlap = NULL;
+	return &diagnosis->overlap_rows;
 }
 
 const struct step_table *diagnose_step_table(struct diagnosis *diagnosis)
@@ -583,4 +651,7 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	free(facts->query_calls);
 	free(facts->category_ns);
 	*facts = (struct diagnose_facts){ .operations = 0 };
+	run_bound_drop(diagnosis->bound_pass);
+	overlap_free(diagnosis->overlap);
+	free(diagnosis->overlap_rows.rows);
 }

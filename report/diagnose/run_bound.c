@@ -30,7 +30,7 @@ struct bound_device {
 };
 
 struct bound_pass {
-	const struct process *process;
+	struct process *process;
 	struct run_bound *result;
 	struct step_idle idle;
 	struct bound_device devices[TIMELINE_DEVICES];
@@ -177,22 +177,30 @@ static void add_idle_to_node(void *context, enum gap_cause cause, uint32_t node,
 	add_to_node(context, run_bound_class_of(cause), node, ns);
 }
 
-static void add_idle(void *context, const struct idle_part *idle)
+void run_bound_add_idle(struct bound_pass *pass, const struct idle_part *idle)
 {
-	struct bound_pass *pass = context;
-
 	step_idle_add(&pass->idle, idle);
+}
+
+struct activity_visitor run_bound_work(struct bound_pass *pass)
+{
+	return event_sweep_begin(
+		&(struct event_sweep_visitor){
+			.context = pass, .begins = begin_work, .ends = end_work },
+		false);
+}
+
+struct activity_visitor run_bound_ends(struct bound_pass *pass)
+{
+	return step_idle_ends_begin(&pass->idle, pass->process);
 }
 
 /* Accounts the idle time: of gaps, and in steps before the first operation of each device and after
  * its last. */
-static void account_idle(
-	struct bound_pass *pass, struct process *process, struct activities *activities)
+static void account_idle(struct bound_pass *pass)
 {
 	struct run_bound *result = pass->result;
 
-	idle_parts_visit(process, activities, add_idle, pass);
-	step_idle_add_ends(&pass->idle, process, activities);
 	for (enum gap_cause cause = 0; cause < GAP_CAUSE_COUNT; cause++) {
 		const enum bound class = run_bound_class_of(cause);
 
@@ -472,7 +480,16 @@ static void bound_pass_free(struct bound_pass *pass)
 		free(pass->devices[i].communicating.all);
 		free(pass->devices[i].copying.all);
 	}
+	free(pass->result);
 	free(pass);
+}
+
+void run_bound_drop(struct bound_pass *pass)
+{
+	if (!pass)
+		return;
+	run_bound_free(pass->result);
+	bound_pass_free(pass);
 }
 
 void run_bound_free(struct run_bound *bound)
@@ -484,31 +501,34 @@ void run_bound_free(struct run_bound *bound)
 	*bound = (struct run_bound){ .bound = BOUND_UNJUDGED };
 }
 
-struct run_bound run_bound_read(const struct options *options, struct process *process)
+struct bound_pass *run_bound_begin(struct process *process)
 {
-	struct run_bound bound = { .bound = BOUND_UNJUDGED,
-		.nodes = process->profile->tree->count };
 	struct bound_pass *pass = xcalloc(sizeof *pass);
-	const struct event_sweep_visitor visitor = {
-		.context = pass, .begins = begin_work, .ends = end_work
-	};
-	struct activities *activities = activities_read(process);
 
 	pass->process = process;
-	pass->result = &bound;
+	pass->result = xcalloc(sizeof *pass->result);
+	pass->result->bound = BOUND_UNJUDGED;
+	pass->result->nodes = process->profile->tree->count;
 	pass->idle = step_idle_begin(process);
 	pass->idle.counted = add_idle_to_node;
-	pass->idle.context = &bound;
-	bound.steps = pass->idle.steps;
-	event_sweep_run(activities, &visitor, false);
-	account_idle(pass, process, activities);
+	pass->idle.context = pass->result;
+	pass->result->steps = pass->idle.steps;
+	return pass;
+}
+
+struct run_bound run_bound_finish(const struct options *options, struct bound_pass *pass)
+{
+	struct process *process = pass->process;
+	struct run_bound bound;
+
+	account_idle(pass);
 	add_unknown(pass);
-	bound.time_ns = examined_time(pass);
+	pass->result->time_ns = examined_time(pass);
 	for (enum bound class = BOUND_COMPUTE; class < BOUND_CLASSES; class ++)
-		bound.whole_ns += bound.ns[class];
-	judge(&bound);
-	activities_free(activities);
+		pass->result->whole_ns += pass->result->ns[class];
+	judge(pass->result);
 	read_path(process, pass);
+	bound = *pass->result;
 	bound_pass_free(pass);
 	judge_bandwidth(options, process, &bound);
 	return bound;

@@ -128,9 +128,22 @@ struct run_bound {
 	struct critical_path_graph *path; /* NULL: not read */
 };
 
-/* Computes it. Reads the trace several times. `options`: for the roofline of compute-bound runs.
- * The caller frees the result with run_bound_free. */
-struct run_bound run_bound_read(const struct options *options, struct process *process);
+struct bound_pass;
+struct activity_visitor;
+struct idle_part;
+
+/* Begins to compute it. */
+struct bound_pass *run_bound_begin(struct process *process);
+/* Return what reads the activities for it: GPU work, and the ends of idle time. */
+struct activity_visitor run_bound_work(struct bound_pass *pass);
+struct activity_visitor run_bound_ends(struct bound_pass *pass);
+/* Adds idle time. */
+void run_bound_add_idle(struct bound_pass *pass, const struct idle_part *idle);
+/* Computes it when all activities were read, and frees `pass`. May read the critical path.
+ * `options`: for the roofline of compute-bound runs. The caller frees the result with
+ * run_bound_free. */
+struct run_bound run_bound_finish(const struct options *options, struct bound_pass *pass);
+void run_bound_drop(struct bound_pass *pass); /* frees a pass without result; NULL is allowed */
 void run_bound_free(struct run_bound *bound); /* all zero is allowed */
 /* Returns the class of idle time with a cause. */
 enum bound run_bound_class_of(enum gap_cause cause);

@@ -8,7 +8,6 @@
 	X(instance, (uint32_t node, uint64_t at_ns, long double value), (node, at_ns, value)) \
 	X(ended, (const struct observed_instance *instance), (instance))                      \
 	X(segment, (const struct observed_segment *part), (part))                             \
-	X(closed, (const struct observed_instance *instance), (instance))                     \
 	X(level, (uint64_t at_ns, int64_t allocated, int64_t reserved),                       \
 		(at_ns, allocated, reserved))                                                 \
 	X(memory, (const struct observed_memory *memory), (memory))                           \
@@ -37,6 +36,20 @@
 CALLBACKS(X)
 #undef X
 
+static void each_closed(void *context, const struct observed_instance *instance)
+{
+	const struct joined_observers *joined = context;
+
+	for (unsigned i = 0; i < joined->count; i++) {
+		const struct profile_observer *one = joined->observers[i];
+
+		if (one->closed &&
+			(!one->closed_nodes || (instance->node < one->closed_node_count &&
+						       one->closed_nodes[instance->node])))
+			one->closed(one->context, instance);
+	}
+}
+
 static void each_restart(void *context)
 {
 	const struct joined_observers *joined = context;
@@ -59,10 +72,13 @@ struct profile_observer observers_join(const struct joined_observers *joined)
 		all.callback = each_##callback;
 		CALLBACKS(X)
 #undef X
-		if (one->closed) {
-			all.closed_nodes = one->closed_nodes;
-			all.closed_node_count = one->closed_node_count;
-		}
+		all.closed_nodes = !all.closed && one->closed ? one->closed_nodes
+				   : one->closed              ? NULL
+							      : all.closed_nodes;
+		all.closed_node_count = one->closed_node_count ? one->closed_node_count
+							       : all.closed_node_count;
+		if (one->closed)
+			all.closed = each_closed;
 	}
 	return all;
 }

@@ -17,7 +17,7 @@ struct joined_observers {
 };
 
 /* Returns an observer that calls the callbacks of each, in their order. A callback that none has is
- * not set. `joined` must outlive the pass. At most one may have the callback `closed`. */
+ * not set. `joined` must outlive the pass. */
 struct profile_observer observers_join(const struct joined_observers *joined);
 
 #endif

@@ -5,11 +5,12 @@
  * have rows of their own. Sums in the steady-state steps are those of the verdict and the findings,
  * and of long gaps there is what the launching thread did meanwhile.
  */
-#include "report/views/views.h"
+#include "report/views/idle.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/heap.h"
 #include "report/analysis/first_wait.h"
+#include "report/analysis/host_events.h"
 #include "report/analysis/host_in_gaps.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
@@ -54,7 +55,6 @@ struct long_gap {
 
 struct idle_report {
 	struct process *process;
-	struct activities *activities;
 	struct idle_device devices[TIMELINE_DEVICES];
 	struct long_gap *longest; /* a heap, the shortest gap on top */
 	size_t device_count, long_count, long_room, long_max;
@@ -109,7 +109,7 @@ static bool has_unknown_time(const struct idle_part *part)
 	return part->length_ns < whole_ns - whole_ns / 1000;
 }
 
-static void add_idle_part(void *context, const struct idle_part *part)
+void idle_report_add(void *context, const struct idle_part *part)
 {
 	struct idle_report *idle = context;
 	const struct activity *work = part->ended_by;
@@ -563,14 +563,13 @@ static void add_longest_gaps(
 			computed_row_add(rows, long_gap_row(idle, &idle->longest[i]), parent);
 }
 
-static void idle_report_free(struct idle_report *idle)
+void idle_report_free(struct idle_report *idle)
 {
 	for (size_t i = 0; i < idle->device_count; i++)
 		for (unsigned cause = 0; cause < IDLE_CAUSES; cause++)
 			free(idle->devices[i].causes[cause].of);
 	free(idle->longest);
 	host_in_gaps_free(idle->host);
-	activities_free(idle->activities);
 	free(idle);
 }
 
@@ -579,27 +578,60 @@ static size_t longest_gaps_wanted(const struct options *options)
 	return options->top ? min_u64(options->top, LONGEST_MAX) : LONGEST_DEFAULT;
 }
 
-void arrange_idle(const struct options *options, struct process *process, struct rows *rows)
+/* Reads the activities, among which first calls are found, too, and what the host did meanwhile. */
+static void idle_read(struct process *process)
+{
+	struct shared_pass pass = { .process = process };
+
+	host_events_keep_in(&pass);
+	activities_keep_in(&pass);
+	shared_pass_run(&pass);
+}
+
+struct idle_report *idle_report_begin(
+	const struct options *options, struct process *process, struct activities *activities)
 {
 	struct idle_report *idle = xcalloc(sizeof *idle);
 
 	idle->process = process;
 	idle->is_text = options->format == FORMAT_TEXT;
 	idle->long_max = longest_gaps_wanted(options);
-	activities_keep(process); /* first calls are found among them, too */
-	idle->activities = activities_read(process);
 	idle->steps = step_idle_begin(process);
 	idle->host = host_in_gaps_new(process);
 	find_devices(idle);
-	idle->first_wait_count = first_waits_find(process, idle->activities, idle->first_waits);
-	idle_parts_visit(process, idle->activities, add_idle_part, idle);
+	idle->first_wait_count = first_waits_find(process, activities, idle->first_waits);
+	return idle;
+}
+
+struct activity_visitor idle_report_ends(struct idle_report *idle)
+{
+	return step_idle_ends_begin(&idle->steps, idle->process);
+}
+
+void idle_report_add_rows(
+	const struct options *options, struct idle_report *idle, struct rows *rows)
+{
 	qsort(idle->devices, idle->device_count, sizeof *idle->devices, compare_u32);
 	for (size_t i = 0; i < idle->device_count; i++)
 		add_idle_device(options, idle, rows, &idle->devices[i]);
-	step_idle_add_ends(&idle->steps, process, idle->activities);
 	add_step_sums(options, idle, rows);
 	add_host_in_gaps(options, idle, rows);
 	if (idle->long_count)
 		add_longest_gaps(options, idle, rows);
+}
+
+void arrange_idle(const struct options *options, struct process *process, struct rows *rows)
+{
+	struct activity_visitor visitors[2];
+	struct activities *activities;
+	struct idle_report *idle;
+
+	idle_read(process);
+	activities = activities_read(process);
+	idle = idle_report_begin(options, process, activities);
+	visitors[0] = idle_parts_begin(process, activities, idle_report_add, idle);
+	visitors[1] = idle_report_ends(idle);
+	activities_visit(activities, visitors, 2);
+	idle_report_add_rows(options, idle, rows);
 	idle_report_free(idle);
 }

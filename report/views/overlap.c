@@ -4,7 +4,7 @@
  * and by the node that launched them. Collectives of one node are divided by the size of their
  * messages, because the last bucket of a step is seldom hidden and the others are.
  */
-#include "report/views/views.h"
+#include "report/views/overlap.h"
 #include "report/base/compare.h"
 #include "report/analysis/event_sweep.h"
 #include "report/base/alloc.h"
@@ -344,20 +344,44 @@ static void overlap_device_free(struct overlap_device *device)
 	free(device->sizes);
 }
 
+struct overlap *overlap_begin(void)
+{
+	return xcalloc(sizeof(struct overlap));
+}
+
+struct activity_visitor overlap_visitor(struct overlap *overlap)
+{
+	return event_sweep_begin(&(struct event_sweep_visitor){ .context = overlap,
+					 .begins = overlap_begin_work,
+					 .ends = overlap_end_work },
+		false);
+}
+
+void overlap_add_rows(const struct options *options, struct process *process,
+	struct overlap *overlap, struct rows *rows)
+{
+	qsort(overlap->devices, overlap->count, sizeof *overlap->devices, compare_u32);
+	for (size_t i = 0; i < overlap->count; i++)
+		add_overlap_device(options, process, rows, &overlap->devices[i]);
+}
+
+void overlap_free(struct overlap *overlap)
+{
+	if (!overlap)
+		return;
+	for (size_t i = 0; i < overlap->count; i++)
+		overlap_device_free(&overlap->devices[i]);
+	free(overlap);
+}
+
 void arrange_overlap(const struct options *options, struct process *process, struct rows *rows)
 {
-	struct overlap *overlap = xcalloc(sizeof *overlap);
-	const struct event_sweep_visitor visitor = {
-		.context = overlap, .begins = overlap_begin_work, .ends = overlap_end_work
-	};
+	struct overlap *overlap = overlap_begin();
+	const struct activity_visitor visitor = overlap_visitor(overlap);
 	struct activities *activities = activities_read(process);
 
-	event_sweep_run(activities, &visitor, false);
-	qsort(overlap->devices, overlap->count, sizeof *overlap->devices, compare_u32);
-	for (size_t i = 0; i < overlap->count; i++) {
-		add_overlap_device(options, process, rows, &overlap->devices[i]);
-		overlap_device_free(&overlap->devices[i]);
-	}
+	activities_visit(activities, &visitor, 1);
+	overlap_add_rows(options, process, overlap, rows);
 	activities_free(activities);
-	free(overlap);
+	overlap_free(overlap);
 }

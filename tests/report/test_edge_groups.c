@@ -32,7 +32,7 @@ static struct edge_groups *groups_of(uint32_t count)
 
 	for (uint32_t number = 0; number < count; number++)
 		for (uint32_t edge = 0; edge < edges_of(number); edge++)
-			edge_groups_add(groups, from_of(point_of(number), edge), point_of(number));
+			edge_groups_add(groups, from_of(point_of(number), edge), point_of(number), 0);
 	return groups;
 }
 
@@ -72,8 +72,8 @@ START_TEST(a_point_of_0_is_like_the_others)
 	struct edge_groups *groups = edge_groups_new();
 	struct edge_group group;
 
-	edge_groups_add(groups, 5, 0);
-	edge_groups_add(groups, 7, 0);
+	edge_groups_add(groups, 5, 0, 0);
+	edge_groups_add(groups, 7, 0, 0);
 	group = edge_groups_last(groups);
 	ck_assert(edge_groups_back(groups, &group));
 	ck_assert_uint_eq(group.to, 0);
@@ -81,6 +81,30 @@ START_TEST(a_point_of_0_is_like_the_others)
 	ck_assert_uint_eq(group.from[0], 5);
 	ck_assert_uint_eq(group.from[1], 7);
 	ck_assert(!edge_groups_back(groups, &group));
+	edge_group_free(&group);
+	edge_groups_free(groups);
+}
+END_TEST
+
+START_TEST(the_latest_edge_is_first)
+{
+	static const uint64_t times_ns[] = { 3, 9, 9, 4, 12, 12, 1 };
+	struct edge_groups *groups = edge_groups_new();
+	struct edge_group group;
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < 7; i++)
+		edge_groups_add(groups, i, 100, times_ns[i]);
+	edge_groups_add(groups, 8, 101, 0);
+	group = edge_groups_last(groups);
+	ck_assert(edge_groups_back(groups, &group));
+	ck_assert_uint_eq(group.from[0], 8);
+	ck_assert(edge_groups_back(groups, &group));
+	ck_assert_uint_eq(group.count, 7);
+	ck_assert_uint_eq(group.from[0], 4);
+	for (size_t i = 0; i < group.count; i++)
+		sum |= 1u << group.from[i];
+	ck_assert_uint_eq(sum, 127);
 	edge_group_free(&group);
 	edge_groups_free(groups);
 }
@@ -96,6 +120,7 @@ int main(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, groups_are_read_backwards);
 	tcase_add_test(tests, a_point_of_0_is_like_the_others);
+	tcase_add_test(tests, the_latest_edge_is_first);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -73,6 +73,33 @@ START_TEST(each_gets_what_it_has_a_callback_for)
 }
 END_TEST
 
+static void count_closed(void *context, const struct observed_instance *instance)
+{
+	((unsigned *)context)[instance->node]++;
+}
+
+START_TEST(each_gets_the_ranges_of_its_own_nodes)
+{
+	static const uint8_t nodes[3] = { 0, 1, 0 };
+	unsigned some[8] = { 0 }, every[8] = { 0 };
+	const struct profile_observer one = { .context = some,
+		.closed = count_closed,
+		.closed_nodes = nodes,
+		.closed_node_count = 3 },
+				      other = { .context = every, .closed = count_closed };
+	const struct joined_observers joined = { { &one, &other }, 2 };
+	const struct profile_observer all = observers_join(&joined);
+
+	ck_assert_ptr_null(all.closed_nodes);
+	for (uint32_t node = 0; node < 8; node++)
+		all.closed(all.context, &(struct observed_instance){ .node = node });
+	for (uint32_t node = 0; node < 8; node++) {
+		ck_assert_uint_eq(some[node], node == 1);
+		ck_assert_uint_eq(every[node], 1);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("joined_observers");
@@ -81,6 +108,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(joining, each_gets_what_it_has_a_callback_for);
+	tcase_add_test(joining, each_gets_the_ranges_of_its_own_nodes);
 	suite_add_tcase(suite, joining);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

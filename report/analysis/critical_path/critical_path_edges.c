@@ -118,7 +118,8 @@ static uint32_t stream_of_call(const struct critical_path_graph *path, const str
 
 static void add_edge_from(struct edge_builder *builder, uint32_t point)
 {
-	edge_groups_add(builder->path->edges, point, builder->now);
+	edge_groups_add(builder->path->edges, point, builder->now,
+		path_ready_time(builder->path, point, builder->now));
 	if (path_point(builder->path, point) > builder->latest_ns)
 		builder->latest_ns = path_point(builder->path, point);
 }

@@ -26,37 +26,6 @@ struct path_walk {
 	uint32_t first_done; /* node: the slack of this and of those after it is reported */
 };
 
-/* Returns the earliest time of point `to` that its dependency on point `from` allows. */
-static uint64_t ready_time(const struct critical_path_graph *path, uint32_t from, uint32_t to)
-{
-	const uint64_t at_ns = path_point(path, from), to_ns = path_point(path, to);
-	const bool launches = !(to & 1) && path_is_work(path_node(path, to / 2)) &&
-			      !path_is_work(path_node(path, from / 2));
-
-	return launches && path->launch_ns < to_ns - at_ns ? at_ns + path->launch_ns
-	       : launches                                  ? to_ns
-							   : at_ns;
-}
-
-/* Reads the group before `group`, and finds its latest predecessor. Returns false if there is none.
- */
-static bool group_before(const struct critical_path_graph *path, struct edge_group *group)
-{
-	if (!edge_groups_back(path->edges, group))
-		return false;
-	group->held_up_by = group->from[0];
-	group->latest_ns = ready_time(path, group->from[0], group->to);
-	for (size_t i = 1; i < group->count; i++) {
-		const uint64_t at_ns = ready_time(path, group->from[i], group->to);
-
-		if (at_ns > group->latest_ns) {
-			group->held_up_by = group->from[i];
-			group->latest_ns = at_ns;
-		}
-	}
-	return true;
-}
-
 enum path_kind path_kind_of_work(const struct path_node *work)
 {
 	return work->communicates              ? PATH_COMMUNICATION
@@ -238,13 +207,14 @@ static void limit_slack(struct path_walk *walk, uint32_t point, uint64_t slack)
  * predecessor. */
 static void propagate_slack(struct path_walk *walk, const struct edge_group *group)
 {
-	const uint64_t slack = slack_of_point(walk, group->to);
+	const uint64_t slack = slack_of_point(walk, group->to),
+		       latest_ns = path_ready_time(walk->path, group->from[0], group->to);
 
 	for (size_t i = 0; i < group->count; i++) {
 		const uint32_t from = group->from[i];
 
 		limit_slack(walk, from,
-			slack + (group->latest_ns - ready_time(walk->path, from, group->to)));
+			slack + (latest_ns - path_ready_time(walk->path, from, group->to)));
 	}
 }
 
@@ -278,24 +248,31 @@ static void finish_slacks(struct path_walk *walk, uint32_t first)
 	while (walk->first_done > first) {
 		const uint32_t node = --walk->first_done;
 
-		if (walk->visitor->slack)
-			walk->visitor->slack(walk->visitor->context, path_node(walk->path, node),
-				slack_of_point(walk, 2 * node + 1));
+		walk->visitor->slack(walk->visitor->context, path_node(walk->path, node),
+			slack_of_point(walk, 2 * node + 1));
 		critical_path_graph_trim(walk->path);
 	}
 	packed_array_drop(&walk->less, 2 * (size_t)first);
 }
 
-static void visit_group(struct path_walk *walk, const struct edge_group *group)
+static void visit_slacks(struct path_walk *walk, const struct edge_group *group)
 {
 	propagate_slack(walk, group);
 	limit_slack_of_other(walk, group->to);
-	if (group->to == walk->current) {
-		append_between(walk, group->held_up_by, walk->current);
-		walk->current = group->held_up_by;
-	}
 	if (!(group->to & 1))
 		finish_slacks(walk, group->to / 2);
+	packed_array_trim(&walk->less);
+}
+
+static void visit_group(struct path_walk *walk, const struct edge_group *group)
+{
+	if (group->to == walk->current) {
+		append_between(walk, group->from[0], walk->current);
+		walk->current = group->from[0];
+		critical_path_graph_trim(walk->path);
+	}
+	if (walk->visitor->slack)
+		visit_slacks(walk, group);
 }
 
 /* An array of numbers for each point. Nothing of it is in memory at first. */
@@ -318,12 +295,10 @@ void critical_path_graph_walk(
 		.first_done = (uint32_t)path->nodes.count };
 	struct edge_group group = edge_groups_last(path->edges);
 
-	while (group_before(path, &group)) {
+	while (edge_groups_back(path->edges, &group))
 		visit_group(&walk, &group);
-		critical_path_graph_trim(path);
-		packed_array_trim(&walk.less);
-	}
-	finish_slacks(&walk, 0);
+	if (visitor->slack)
+		finish_slacks(&walk, 0);
 	add_first(&walk, walk.current);
 	packed_array_free(&walk.less);
 	edge_group_free(&group);
@@ -370,14 +345,16 @@ static void set_selected(struct gain_pass *pass, uint64_t mask, uint64_t own_ns)
 		pass->own_ns[__builtin_ctzll(mask)] = own_ns;
 }
 
-/* Sets how long the point of a group would take after its latest predecessor. */
+/* Sets how long the point of a group would take after what holds it up. */
 static void find_own_times(struct gain_pass *pass, const struct edge_group *group)
 {
 	const struct critical_path_graph *path = pass->path;
 	const struct path_selection *selection = pass->selection;
 	const struct path_node *node = path_node(path, group->to / 2);
 	const bool is_end = group->to & 1;
-	const uint64_t to_ns = path_point(path, group->to), own_ns = to_ns - group->latest_ns,
+	const uint64_t to_ns = path_point(path, group->to),
+		       latest_ns = path_ready_time(path, group->from[0], group->to),
+		       own_ns = to_ns - latest_ns,
 		       mask = is_end ? selection->mask(node, selection->context) : 0;
 	struct counted_interval other;
 
@@ -387,8 +364,7 @@ static void find_own_times(struct gain_pass *pass, const struct edge_group *grou
 	if (path_is_work(node) == is_end)
 		return;
 	other = part_of_other(path, node,
-		is_end ? group->latest_ns
-		       : max_u64(group->latest_ns, wait_begin(path, group->held_up_by, node)),
+		is_end ? latest_ns : max_u64(latest_ns, wait_begin(path, group->from[0], node)),
 		to_ns);
 	if (other.end_ns == other.begin_ns)
 		return;
@@ -426,8 +402,7 @@ static void add_group_to_gains(struct gain_pass *pass, const struct edge_group *
 		pass->own_ns[i] += after[i];
 	for (size_t i = 0; i < group->count; i++) {
 		const uint32_t from = group->from[i];
-		const uint64_t delay_ns = ready_time(pass->path, from, group->to) -
-					  path_point(pass->path, from);
+		const uint64_t delay_ns = path_delay(pass->path, from, group->to);
 		uint64_t *before = packed_array_edit(&pass->after, from);
 
 		for (unsigned k = 0; k < count; k++)
@@ -449,7 +424,7 @@ void critical_path_graph_gains(struct critical_path_graph *path, double left,
 	struct edge_group group = edge_groups_last(path->edges);
 
 	memset(gains, 0, selection->count * sizeof *gains);
-	while (group_before(path, &group)) {
+	while (edge_groups_back(path->edges, &group)) {
 		add_group_to_gains(&pass, &group);
 		critical_path_graph_trim(path);
 		packed_array_trim(&pass.after);

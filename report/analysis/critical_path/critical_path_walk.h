@@ -269,6 +269,26 @@ static inline bool path_is_work(const struct path_node *node)
 	return node->kind >= ACTIVITY_KERNEL;
 }
 
+/* Returns how long after point `from` its dependency lets point `to` be: for the begin of work after
+ * the begin of the call that launched it, what a launch takes. */
+static inline uint64_t path_delay(
+	const struct critical_path_graph *path, uint32_t from, uint32_t to)
+{
+	uint64_t between_ns;
+
+	if ((from | to) & 1 || !path_is_work(path_node(path, to / 2)))
+		return 0;
+	between_ns = path_point(path, to) - path_point(path, from);
+	return path->launch_ns < between_ns ? path->launch_ns : between_ns;
+}
+
+/* Returns the earliest time of point `to` that its dependency on point `from` allows. */
+static inline uint64_t path_ready_time(
+	const struct critical_path_graph *path, uint32_t from, uint32_t to)
+{
+	return path_point(path, from) + path_delay(path, from, to);
+}
+
 /* The id of the thread of a call. */
 static inline uint32_t critical_path_graph_tid(
 	const struct critical_path_graph *path, uint32_t node)

@@ -12,14 +12,16 @@
 #include <stdlib.h>
 
 #define PAGE_SHIFT 12u
+#define PAGE_MASK ((1u << PAGE_SHIFT) - 1)
 #define NUMBER_BYTES_MAX 5u
 
-struct page {
+struct edge_page {
 	unsigned char bytes[1u << PAGE_SHIFT];
 };
 
 struct edge_groups {
-	struct packed_array pages; /* struct page */
+	struct packed_array pages; /* struct edge_page */
+	struct edge_page *page;    /* the last one, which is being filled */
 	uint64_t used;             /* bytes */
 	struct edge_group open;    /* the group that is added; no edges: none yet */
 	uint32_t last_to;          /* the point of the last group in the file */
@@ -30,7 +32,7 @@ struct edge_groups *edge_groups_new(void)
 	struct edge_groups *groups = xcalloc(sizeof *groups);
 
 	groups->pages = (struct packed_array){
-		.size = sizeof(struct page), .class_at = ENTRY_NO_CLASS, .what = "dependencies"
+		.size = sizeof(struct edge_page), .class_at = ENTRY_NO_CLASS, .what = "dependencies"
 	};
 	return groups;
 }
@@ -52,11 +54,11 @@ void edge_groups_free(struct edge_groups *groups)
 
 static void put_byte(struct edge_groups *groups, unsigned char byte)
 {
-	const size_t page = groups->used >> PAGE_SHIFT;
-	struct page *to = page < groups->pages.count ? packed_array_edit(&groups->pages, page)
-						     : packed_array_push(&groups->pages);
+	const uint64_t at = groups->used++ & PAGE_MASK;
 
-	to->bytes[groups->used++ & ((1u << PAGE_SHIFT) - 1)] = byte;
+	if (!at)
+		groups->page = packed_array_push(&groups->pages);
+	groups->page->bytes[at] = byte;
 }
 
 static void put_number(struct edge_groups *groups, uint32_t difference)
@@ -72,17 +74,24 @@ static void put_number(struct edge_groups *groups, uint32_t difference)
 		put_byte(groups, bytes[--count]);
 }
 
-/* Reads the number that ends before `*at`. */
-static uint32_t number_before(struct edge_groups *groups, uint64_t *at)
+/* Sets the page of the byte before group->at. */
+static void load_page_before(struct edge_groups *groups, struct edge_group *group)
+{
+	packed_array_trim(&groups->pages);
+	group->page = packed_array_at(&groups->pages, (group->at - 1) >> PAGE_SHIFT);
+}
+
+/* Reads the number that ends before group->at. */
+static uint32_t number_before(struct edge_groups *groups, struct edge_group *group)
 {
 	uint32_t number = 0;
 	unsigned char byte;
 	unsigned shift = 0;
 
 	do {
-		const struct page *page = packed_array_at(&groups->pages, --*at >> PAGE_SHIFT);
-
-		byte = page->bytes[*at & ((1u << PAGE_SHIFT) - 1)];
+		if (!(group->at & PAGE_MASK))
+			load_page_before(groups, group);
+		byte = group->page->bytes[--group->at & PAGE_MASK];
 		number |= (uint32_t)(byte & 127) << shift;
 		shift += 7;
 	} while (byte & 128);
@@ -103,30 +112,41 @@ static void write_open_group(struct edge_groups *groups)
 	groups->open.count = 0;
 }
 
-void edge_groups_add(struct edge_groups *groups, uint32_t from, uint32_t to)
+void edge_groups_add(struct edge_groups *groups, uint32_t from, uint32_t to, uint64_t at_ns)
 {
-	if (groups->open.to != to)
+	struct edge_group *open = &groups->open;
+
+	if (open->to != to)
 		write_open_group(groups);
-	groups->open.to = to;
-	*ARRAY_ADD(groups->open.from, groups->open.room, groups->open.count) = from;
+	open->to = to;
+	*ARRAY_ADD(open->from, open->room, open->count) = from;
+	if (open->count > 1 && at_ns <= open->latest_ns)
+		return;
+	open->latest_ns = at_ns;
+	open->from[open->count - 1] = open->from[0];
+	open->from[0] = from;
 }
 
 struct edge_group edge_groups_last(struct edge_groups *groups)
 {
+	struct edge_group group;
+
 	write_open_group(groups);
-	return (struct edge_group){ .at = groups->used, .next_to = groups->last_to };
+	group = (struct edge_group){ .at = groups->used, .next_to = groups->last_to };
+	if (group.at)
+		load_page_before(groups, &group);
+	return group;
 }
 
 bool edge_groups_back(struct edge_groups *groups, struct edge_group *group)
 {
-	packed_array_trim(&groups->pages);
 	if (!group->at)
 		return false;
 	group->to = group->next_to;
-	group->next_to = group->to - number_before(groups, &group->at);
-	group->count = number_before(groups, &group->at);
+	group->next_to = group->to - number_before(groups, group);
+	group->count = number_before(groups, group);
 	ARRAY_GROW(group->from, group->room, group->count);
 	for (size_t i = group->count; i-- > 0;)
-		group->from[i] = group->to - number_before(groups, &group->at);
+		group->from[i] = group->to - number_before(groups, group);
 	return true;
 }

@@ -4,14 +4,14 @@
  *
  *	struct edge_groups *groups = edge_groups_new();
  *
- *	edge_groups_add(groups, from, to);
+ *	edge_groups_add(groups, from, to, at_ns);
  *	struct edge_group group = edge_groups_last(groups);
  *	while (edge_groups_back(groups, &group))
  *		... group.to, group.from[0] to group.from[group.count - 1] ...
  *	edge_group_free(&group);
  *	edge_groups_free(groups);
  *
- * Threads: one.
+ * One group is read at a time. Threads: one.
  */
 #ifndef PPERF_REPORT_ANALYSIS_CRITICAL_PATH_EDGE_GROUPS_H
 #define PPERF_REPORT_ANALYSIS_CRITICAL_PATH_EDGE_GROUPS_H
@@ -21,23 +21,26 @@
 #include <stdint.h>
 
 struct edge_groups;
+struct edge_page;
 
 /* The edges to the point `to`. */
 struct edge_group {
 	uint32_t to;
-	uint32_t *from; /* in the order in which they were added */
+	uint32_t *from; /* first the one that holds up `to`; there is always one */
 	size_t count, room;
-	uint64_t at;      /* in the file: where it begins */
-	uint32_t next_to; /* the point of the group before it */
-	/* Set by the reader of the graph: the latest predecessor, and when that lets `to` be. */
-	uint32_t held_up_by;
+	uint64_t at;                  /* in the file: where it begins */
+	const struct edge_page *page; /* of the byte before that; private */
+	uint32_t next_to;             /* the point of the group before it */
+	/* While edges are added: the latest time at which one of them lets `to` be. */
 	uint64_t latest_ns;
 };
 
 struct edge_groups *edge_groups_new(void);
 void edge_groups_free(struct edge_groups *groups); /* `groups` may be NULL */
 
-void edge_groups_add(struct edge_groups *groups, uint32_t from, uint32_t to);
+/* Adds an edge. `at_ns`: when `from` lets `to` be. What lets it be latest holds it up: of equal ones,
+ * the one that was added first. */
+void edge_groups_add(struct edge_groups *groups, uint32_t from, uint32_t to, uint64_t at_ns);
 
 /* Returns the place after the last group. No edge may be added any more. */
 struct edge_group edge_groups_last(struct edge_groups *groups);
