@@ -22,9 +22,9 @@ struct brake {
 
 enum brake_verdict { BRAKE_KEEP, BRAKE_SLOWER, BRAKE_FASTER };
 
-/* Judges the cost when five seconds have passed; before, the rate is to be kept. SLOWER: half of the
- * rate is to be taken. FASTER: a doubled rate would cost half of what is permitted at most. Call it
- * several times a second. */
+/* Judges the cost when five seconds have passed; before, the rate is to be kept. SLOWER: half of
+ * the rate is to be taken. FASTER: a doubled rate would cost half of what is permitted at most.
+ * Call it several times a second. */
 enum brake_verdict brake_judge(struct brake *brake, const struct sampler_cost *now);
 
 #endif

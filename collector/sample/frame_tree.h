@@ -14,13 +14,13 @@
 /* The frames that a process may have. One more is refused. */
 #define FRAMES_MAX 1048576u
 
-/* Returns the id of the native frame that continues at `address`, called by the frame `parent` (0:
- * it is the outermost). Returns 0 if there is no room; the caller counts the sample as lost. */
-uint32_t frame_native_id(uint32_t parent, uint64_t address);
+/* Returns the id of the innermost of `count` native frames, which continue at these addresses. The
+ * last address is that of the outermost frame, called by the frame `parent` (0: by none). Returns 0
+ * if there is no room; `parent` if there are no frames. */
+uint32_t frame_native_id(uint32_t parent, const uint64_t *addresses, uint32_t count);
 
-/* Returns the id of a Python frame called by `parent`. at->reserved: 1 for an entry frame. Returns
- * 0 as frame_native_id does. */
-uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *at);
+/* The same for Python frames. `reserved` of each: 1 for an entry frame. */
+uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *frames, uint32_t count);
 
 /* Returns how many of a Python frame and its callers are entry frames. */
 uint32_t frame_python_entries(uint32_t frame);

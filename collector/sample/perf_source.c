@@ -180,21 +180,17 @@ static uint64_t ticks_at(uint64_t monotonic_ns, const struct trace_clock *now)
 	return now->raw - (uint64_t)(ago_ns * ticks / elapsed_ns);
 }
 
-/* Gives ids to the frames that are in source->stack, the outermost first. */
+/* Gives ids to the frames that are in source->stack. */
 static void name_frames(struct sample *sample)
 {
 	const struct unwind_stack *stack = &source->stack;
-	uint32_t id = 0;
+	const uint32_t callers = stack->frames - 1,
+		       id = frame_native_id(0, stack->address + 1, callers);
 
-	for (uint32_t i = stack->frames; i-- > 1;) {
-		id = frame_native_id(id, stack->address[i]);
-		if (!id) /* no room */
-			break;
-	}
 	sample->pc = stack->address[0];
 	sample->native = id;
 	sample->flags |= (stack->guessed ? TRACE_SAMPLE_GUESSED : 0) |
-			 (stack->cut || (!id && stack->frames > 1) ? TRACE_SAMPLE_CUT : 0);
+			 (stack->cut || (!id && callers) ? TRACE_SAMPLE_CUT : 0);
 }
 
 /* Each entry frame of Python is a call of the interpreter's function. If the native stack has not

@@ -8,13 +8,17 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
 #include "collector/sample/perf_source.h"
+#include "collector/sample/process_memory.h"
 #include "collector/sample/tick.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* A thread that forks waits at most so long for the sampler. Longer only if the sampler itself
  * waits for a lock of libc that this thread has. */
@@ -25,30 +29,32 @@ struct sampler_settings sampler_settings;
 
 /* Allocated by fork_wiped_alloc: a forked child has no sampler. */
 static struct sampler {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	pthread_mutex_t lock; /* for the start and the end of the thread */
 	pthread_t thread;
-	bool runs, ending;
+	bool runs;
+	uint32_t ending;      /* atomic; 1: the thread shall end. It is woken by this futex. */
 	pthread_mutex_t work; /* held while the sampler is at work */
 	bool held;            /* `work` is held by a thread that forks */
 } * sampler;
 
 static bool is_forked;
 
+static bool is_ending(void)
+{
+	return __atomic_load_n(&sampler->ending, __ATOMIC_ACQUIRE);
+}
+
 /* Sleeps until the time. Returns false if the thread shall end. */
 static bool sleep_until(uint64_t until_ns)
 {
 	const struct timespec until = { (time_t)(until_ns / 1000000000),
 		(long)(until_ns % 1000000000) };
-	bool ending;
 
-	pthread_mutex_lock(&sampler->lock);
-	while (!sampler->ending &&
-		pthread_cond_timedwait(&sampler->wake, &sampler->lock, &until) == 0)
+	while (!is_ending() && (!syscall(SYS_futex, &sampler->ending, FUTEX_WAIT_BITSET_PRIVATE, 0,
+					&until, NULL, FUTEX_BITSET_MATCH_ANY) ||
+				       errno == EINTR))
 		;
-	ending = sampler->ending;
-	pthread_mutex_unlock(&sampler->lock);
-	return !ending;
+	return !is_ending();
 }
 
 static bool work(bool (*step)(void))
@@ -59,16 +65,6 @@ static bool work(bool (*step)(void))
 	done = step();
 	pthread_mutex_unlock(&sampler->work);
 	return done;
-}
-
-static bool is_ending(void)
-{
-	bool ending;
-
-	pthread_mutex_lock(&sampler->lock);
-	ending = sampler->ending;
-	pthread_mutex_unlock(&sampler->lock);
-	return ending;
 }
 
 /* Sleeps until the time, and reads samples as they arrive. Returns false if the thread shall
@@ -85,6 +81,7 @@ static void *run_sampler(void *unused)
 	(void)unused;
 	prctl(PR_SET_NAME, "pperf");
 	own_thread_begin();
+	process_memory_begin();
 	if (work(tick_begin))
 		while (sample_until(tick_next_ns()))
 			work(tick);
@@ -120,16 +117,11 @@ static void state_no_thread(int failed)
 
 static void start_locked(void)
 {
-	pthread_condattr_t clock;
 	int failed;
 
 	if (sampler->runs)
 		return;
-	pthread_condattr_init(&clock);
-	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-	pthread_cond_init(&sampler->wake, &clock);
-	pthread_condattr_destroy(&clock);
-	sampler->ending = false;
+	__atomic_store_n(&sampler->ending, 0, __ATOMIC_RELEASE);
 	failed = create_thread();
 	sampler->runs = !failed;
 	if (failed)
@@ -181,9 +173,9 @@ bool sampler_stop(unsigned limit_ms)
 		return true;
 	pthread_mutex_lock(&sampler->lock);
 	runs = sampler->runs;
-	sampler->ending = true;
+	__atomic_store_n(&sampler->ending, 1, __ATOMIC_RELEASE);
 	if (runs)
-		pthread_cond_broadcast(&sampler->wake);
+		syscall(SYS_futex, &sampler->ending, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	pthread_mutex_unlock(&sampler->lock);
 	if (!runs)
 		return true;

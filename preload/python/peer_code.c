@@ -5,6 +5,7 @@
 #include "collector/process/dynamic_linker.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/sample/frame_tree.h"
+#include "preload/python/peer_frames.h"
 #include "preload/python/peer_memory.h"
 #include "preload/python/python.h"
 #include "preload/python/str.h"
@@ -49,6 +50,7 @@ static struct peer_codes {
 	uint8_t characters[TEXT_BYTES];
 	uint8_t heads[PEER_READ_MANY_MAX][HEAD_BYTES];
 	uint8_t names[PEER_READ_MANY_MAX][STR_HEAD_BYTES];
+	struct trace_python_frame named[PEER_FRAMES_MAX];
 } * cache;
 
 static size_t hash_address(uintptr_t address, int64_t offset)
@@ -250,22 +252,15 @@ static uint32_t line_of(
 	return line->line;
 }
 
-uint32_t peer_frames_id(
+/* Names frames whose code objects were accepted. Returns how many are named, which are at the end
+ * of cache->named. */
+static size_t name_frames(
 	const struct python_layout *layout, const struct peer_frame *frames, size_t count)
 {
-	uint32_t id = 0;
+	size_t from = PEER_FRAMES_MAX;
 
-	if (!cache && !(cache = fork_kept_alloc(sizeof *cache)))
-		return 0;
-	if (!cache->str_type)
-		cache->str_type = quiet_dlsym(RTLD_DEFAULT, "PyUnicode_Type");
-	cache->sample++;
-	if (!accept_frames(layout, frames, count))
-		return 0;
 	for (size_t i = count; i-- > 0;) {
 		const struct known_code *known = find_code(frames[i].code);
-		struct trace_python_frame at = { known->function, known->file, 0,
-			frames[i].is_entry };
 
 		/* Two code objects of this stack have the same entry of the table. */
 		if (known->code != frames[i].code && !accept_codes(layout, &frames[i].code, 1))
@@ -274,12 +269,24 @@ uint32_t peer_frames_id(
 		 * not show its frames. */
 		if (known->function == known->file)
 			continue;
-		at.function = known->function;
-		at.file = known->file;
-		at.line = line_of(layout, known, frames[i].offset);
-		id = frame_python_id(id, &at);
-		if (!id)
-			return 0;
+		cache->named[--from] = (struct trace_python_frame){ known->function, known->file,
+			line_of(layout, known, frames[i].offset), frames[i].is_entry };
 	}
-	return id;
+	return PEER_FRAMES_MAX - from;
+}
+
+uint32_t peer_frames_id(
+	const struct python_layout *layout, const struct peer_frame *frames, size_t count)
+{
+	size_t named;
+
+	if (!cache && !(cache = fork_kept_alloc(sizeof *cache)))
+		return 0;
+	if (!cache->str_type)
+		cache->str_type = quiet_dlsym(RTLD_DEFAULT, "PyUnicode_Type");
+	cache->sample++;
+	if (!accept_frames(layout, frames, count))
+		return 0;
+	named = name_frames(layout, frames, count);
+	return frame_python_id(0, cache->named + PEER_FRAMES_MAX - named, (uint32_t)named);
 }

@@ -29,6 +29,7 @@ struct frame_chain {
 
 /* The innermost frame and its instruction: the part that changes first. */
 struct chain_top {
+	uintptr_t word; /* of the thread state: the frame, or what has it */
 	uintptr_t frame;
 	uint64_t instruction;
 };
@@ -202,21 +203,38 @@ static bool read_chain(uintptr_t address, struct frame_chain *chain)
 
 /* ---- a thread that runs meanwhile ---- */
 
+static size_t instruction_bytes(void)
+{
+	return layout->instruction_is_index ? 4 : 8;
+}
+
 /* Reads the innermost frame. Returns false if `state` is not a thread state of this thread. */
 static bool read_top(uintptr_t state, uint32_t tid, struct chain_top *top)
 {
 	uint8_t bytes[PEER_THREAD_BYTES];
-	uintptr_t frame;
 
-	top->instruction = 0;
+	*top = (struct chain_top){ .frame = 0 };
 	if (!peer_read(bytes, state, sizeof bytes) || peer_thread_tid(bytes) != tid)
 		return false;
-	frame = (uintptr_t)word_at(bytes, layout->thread_frame);
-	if (layout->has_cframe && !peer_read(&frame, frame + layout->cframe_frame, sizeof frame))
+	top->frame = top->word = (uintptr_t)word_at(bytes, layout->thread_frame);
+	if (layout->has_cframe &&
+		!peer_read(&top->frame, top->word + layout->cframe_frame, sizeof top->frame))
 		return false;
-	top->frame = frame;
-	return !frame || peer_read(&top->instruction, frame + layout->frame_instruction,
-				 layout->instruction_is_index ? 4 : 8);
+	return !top->frame || peer_read(&top->instruction, top->frame + layout->frame_instruction,
+				      instruction_bytes());
+}
+
+/* Whether the innermost frame is still as it was. Its parts are read by one system call. */
+static bool has_stayed(uintptr_t state, const struct chain_top *top)
+{
+	const uintptr_t from[] = { state + layout->thread_frame,
+		top->frame + layout->frame_instruction, top->word + layout->cframe_frame };
+	const size_t count = !top->frame ? 1 : layout->has_cframe ? 3 : 2;
+	uint64_t now[3] = { 0 };
+
+	return peer_read_many(now, from, count, sizeof *now) == count && now[0] == top->word &&
+	       !memcmp(&now[1], &top->instruction, top->frame ? instruction_bytes() : 0) &&
+	       (count < 3 || now[2] == top->frame);
 }
 
 /* Removes the inner frames that `chain` does not have in common with `other`. */
@@ -241,20 +259,17 @@ static void keep_common(struct frame_chain *chain, const struct frame_chain *oth
  * unreadable. */
 static struct frame_chain *read_stable(uintptr_t state, uint32_t tid, bool *moved)
 {
-	struct chain_top before, after;
+	struct chain_top top;
 	bool read[2] = { false, false };
 
 	*moved = false;
 	for (unsigned i = 0; i < TRIES; i++) {
 		struct frame_chain *chain = &reader->chains[i % 2];
 
-		if (!read_top(state, tid, &before))
+		if (!read_top(state, tid, &top))
 			return NULL;
-		read[i % 2] = read_chain(before.frame, chain);
-		if (!read_top(state, tid, &after))
-			return NULL;
-		if (read[i % 2] && before.frame == after.frame &&
-			before.instruction == after.instruction)
+		read[i % 2] = read_chain(top.frame, chain);
+		if (read[i % 2] && has_stayed(state, &top))
 			return chain;
 	}
 	if (!read[0] || !read[1])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/python/peer_memory.h"
 
+#include "collector/sample/process_memory.h"
 #include "preload/python/safe_read.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ size_t peer_read_many(void *to, const uintptr_t *from, size_t count, size_t byte
 	if (!count)
 		return 0;
 	local.iov_len = count * bytes;
-	got = process_vm_readv(getpid(), &local, 1, remote, count, 0);
+	got = process_vm_readv(process_memory_pid(), &local, 1, remote, count, 0);
 	return got > 0 ? (size_t)got / bytes : 0;
 }
 

@@ -19,24 +19,45 @@ static void set_up(void)
 	collector_start(0);
 }
 
+static uint32_t native_id(uint32_t parent, uint64_t address)
+{
+	return frame_native_id(parent, &address, 1);
+}
+
 START_TEST(a_chain_of_callers_has_one_id_and_another_chain_has_another)
 {
 	const struct trace_python_frame at = { 1, 2, 3, 0 }, entry = { 1, 2, 3, 1 };
 	uint32_t outer, inner, python;
 
 	ck_assert(stream_enter());
-	outer = frame_native_id(0, 0x1000);
-	inner = frame_native_id(outer, 0x1000);
-	python = frame_python_id(outer, &at);
+	outer = native_id(0, 0x1000);
+	inner = native_id(outer, 0x1000);
+	python = frame_python_id(outer, &at, 1);
 	ck_assert_uint_ne(outer, 0);
 	ck_assert_uint_ne(inner, outer);
 	ck_assert_uint_ne(python, inner);
-	ck_assert_uint_eq(frame_native_id(0, 0x1000), outer);
-	ck_assert_uint_eq(frame_native_id(outer, 0x1000), inner);
-	ck_assert_uint_eq(frame_python_id(outer, &at), python);
-	ck_assert_uint_ne(frame_python_id(outer, &entry), python);
-	ck_assert_uint_ne(frame_python_id(inner, &at), python);
+	ck_assert_uint_eq(native_id(0, 0x1000), outer);
+	ck_assert_uint_eq(native_id(outer, 0x1000), inner);
+	ck_assert_uint_eq(frame_python_id(outer, &at, 1), python);
+	ck_assert_uint_ne(frame_python_id(outer, &entry, 1), python);
+	ck_assert_uint_ne(frame_python_id(inner, &at, 1), python);
 	ck_assert_uint_eq(frame_count(), 5);
+	stream_leave();
+}
+END_TEST
+
+START_TEST(a_stack_has_the_id_of_its_innermost_frame)
+{
+	const uint64_t stack[] = { 3, 2, 1 }, other[] = { 4, 2, 1 };
+	uint32_t id;
+
+	ck_assert(stream_enter());
+	id = frame_native_id(0, stack, 3);
+	ck_assert_uint_eq(id, native_id(native_id(native_id(0, 1), 2), 3));
+	ck_assert_uint_eq(frame_native_id(0, other, 3), id + 1);
+	ck_assert_uint_eq(frame_native_id(0, stack, 3), id);
+	ck_assert_uint_eq(frame_native_id(id, stack, 0), id);
+	ck_assert_uint_eq(frame_count(), 4);
 	stream_leave();
 }
 END_TEST
@@ -47,10 +68,9 @@ START_TEST(many_frames_keep_their_ids_while_the_table_grows)
 
 	ck_assert(stream_enter());
 	for (uint32_t i = 0; i < MANY; i++)
-		ids[i] = frame_native_id(i ? ids[i / 2] : 0, UINT64_C(0x400000) + i);
+		ids[i] = native_id(i ? ids[i / 2] : 0, UINT64_C(0x400000) + i);
 	for (uint32_t i = 0; i < MANY; i++)
-		ck_assert_uint_eq(
-			frame_native_id(i ? ids[i / 2] : 0, UINT64_C(0x400000) + i), ids[i]);
+		ck_assert_uint_eq(native_id(i ? ids[i / 2] : 0, UINT64_C(0x400000) + i), ids[i]);
 	ck_assert_uint_eq(frame_count(), MANY);
 	stream_leave();
 	free(ids);
@@ -66,7 +86,7 @@ static void *give_ids(void *of)
 	if (!stream_enter())
 		return NULL;
 	for (uint32_t i = 0; i < SHARED; i++)
-		ids[i] = frame_native_id(0, UINT64_C(0x1000) + i);
+		ids[i] = native_id(0, UINT64_C(0x1000) + i);
 	stream_leave();
 	return of;
 }
@@ -95,11 +115,11 @@ START_TEST(a_forked_child_begins_with_the_first_id)
 	pid_t child;
 
 	ck_assert(stream_enter());
-	frame_native_id(frame_native_id(0, 1), 2);
+	native_id(native_id(0, 1), 2);
 	stream_leave();
 	child = fork();
 	if (!child)
-		_exit(frame_count() == 0 && stream_enter() && frame_native_id(0, 7) == 1 ? 0 : 1);
+		_exit(frame_count() == 0 && stream_enter() && native_id(0, 7) == 1 ? 0 : 1);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 }
@@ -114,6 +134,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, set_up, collector_remove_folder);
 	tcase_add_test(tests, a_chain_of_callers_has_one_id_and_another_chain_has_another);
+	tcase_add_test(tests, a_stack_has_the_id_of_its_innermost_frame);
 	tcase_add_test(tests, many_frames_keep_their_ids_while_the_table_grows);
 	tcase_add_test(tests, threads_get_the_same_id_for_the_same_frame);
 	tcase_add_test(tests, a_forked_child_begins_with_the_first_id);
