@@ -4,8 +4,8 @@
  * pairs of a begin and an end that nest on their track: what would overlap is on a further track of
  * the same thread or CUDA stream. Launches and their GPU work are joined by flows. Memory, the
  * program's counters and the lengths of the queues of CUDA streams are counter tracks, and the idle
- * time of each GPU is a track of slices that are named by their cause. CPU samples are those of
- * `traced_perf`, which have no weights: their timebase counts the CPU time of all threads so far.
+ * time of each GPU is a track of slices that are named by their cause. CPU samples are those of a
+ * perf event. They have no weights: their timebase counts the CPU time of all threads so far.
  *
  * Each track is a sequence of packets, whose first packet says what the others leave out: the
  * track, and a clock of which each time is the difference to the time before. Names and categories

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * An SQLite database: a row for each range, call, GPU operation, change of memory, idle part, CPU
- * sample and step, and the places of the call tree to which they belong. Its views have the figures of the
- * text views of the same names. Times are nanoseconds since the start of the process's trace.
+ * sample and step, and the places of the call tree to which they belong. Its views have the figures
+ * of the text views of the same names. Times are nanoseconds since the start of the process's
+ * trace.
  */
 #include "report/analysis/idle_parts.h"
 #include "report/analysis/sample_tree.h"

@@ -53,6 +53,14 @@ def by_state(trace):
 
 
 @case
+def the_samples_of_each_thread_add_up_to_its_clock(folder):
+    threads = json.loads(report("table", "--by", "function", "-f", "json", recorded(folder)).stdout)["cpu_samples"][0]["by_thread"]
+    assert len(threads) >= 2 and all(abs(thread["cpu_sampled_ns"] - thread["clock_ns"]) <= thread["clock_ns"] / 100 + 100000 for thread in threads), threads
+    text = report("table", "--by", "function", folder / "trace.bin", "--width", "200").stdout.decode()
+    assert "all that these threads' clocks counted" in text or "the clocks of these threads counted" in text, text
+
+
+@case
 def sqlite_has_the_samples(folder):
     trace = recorded(folder)
     table, whole = expected(trace)
