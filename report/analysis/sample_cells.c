@@ -54,22 +54,35 @@ static void count_marks(struct sample_cells *cells, const struct sample_cell *ce
 	cells->python += cell->python ? samples : 0;
 }
 
-static void add_to_cell(struct sample_cells *cells, const struct sample_cell *sample)
+/* Returns the index of the cell of a sample, without sums if it is new. */
+static uint32_t find_cell(struct sample_cells *cells, const struct sample_cell *sample)
 {
 	const uint64_t hash = hash_cell(sample);
 	struct hash_slot *slot;
 
-	sample_sums_add(&cells->sums, &sample->sums);
-	count_marks(cells, sample);
 	hash_index_reserve(&cells->index);
 	for (slot = hash_index_first(&cells->index, hash); slot->number;
 		slot = hash_index_next(&cells->index, slot))
-		if (is_same_place(&cells->cells[slot->number - 1], sample)) {
-			sample_sums_add(&cells->cells[slot->number - 1].sums, &sample->sums);
-			return;
-		}
+		if (is_same_place(&cells->cells[slot->number - 1], sample))
+			return slot->number - 1;
 	*ARRAY_ADD(cells->cells, cells->room, cells->count) = *sample;
+	cells->cells[cells->count - 1].sums = (struct sample_sums){ .samples = 0 };
 	hash_index_add(&cells->index, slot, hash, (uint32_t)cells->count);
+	return (uint32_t)cells->count - 1;
+}
+
+static void add_to_cell(
+	struct sample_cells *cells, const struct sample_cell *sample, uint64_t at_ns)
+{
+	const uint32_t cell = find_cell(cells, sample);
+
+	if (cells->visit) {
+		cells->visit(cells->context, cell, &sample->sums, at_ns);
+		return;
+	}
+	sample_sums_add(&cells->cells[cell].sums, &sample->sums);
+	sample_sums_add(&cells->sums, &sample->sums);
+	count_marks(cells, sample);
 }
 
 static struct pending_samples *pending_of(struct sample_cells *cells, uint32_t thread)
@@ -85,7 +98,7 @@ static struct pending_samples *pending_of(struct sample_cells *cells, uint32_t t
 static void count_oldest(struct sample_cells *cells, struct pending_samples *pending, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		add_to_cell(cells, &pending->samples[i].cell);
+		add_to_cell(cells, &pending->samples[i].cell, pending->samples[i].at_ns);
 	pending->count -= count;
 	for (size_t i = 0; i < pending->count; i++)
 		pending->samples[i] = pending->samples[count + i];
@@ -117,7 +130,7 @@ static void observe_own_sample(struct sample_cells *cells, const struct observed
 
 	set_sums(&cell, sample->weight);
 	if (!observed->node) {
-		add_to_cell(cells, &cell);
+		add_to_cell(cells, &cell, observed->event->time_ns);
 		return;
 	}
 	if (pending->count == SAMPLES_PENDING)
@@ -146,7 +159,7 @@ static void observe_python(struct sample_cells *cells, const struct observed_sam
 		sample->cell.python = python;
 		sample->cell.flags &= (uint16_t) ~(
 			TRACE_SAMPLE_MOVED | TRACE_SAMPLE_NO_PYTHON | TRACE_SAMPLE_UNEQUAL);
-		add_to_cell(cells, &sample->cell);
+		add_to_cell(cells, &sample->cell, sample->at_ns);
 	}
 	pending->count = kept;
 }
@@ -166,12 +179,14 @@ static void observe_sample(void *context, const struct observed_sample *observed
 		observe_own_sample(cells, observed);
 		return;
 	}
-	add_to_cell(cells, &(struct sample_cell){ .node = observed->owner,
-				   .thread = observed->thread,
-				   .leaf = sample_function_named(
-					   &cells->functions, imported->function, imported->module),
-				   .state = TRACE_SAMPLE_ON_CPU,
-				   .sums.samples = 1 });
+	add_to_cell(cells,
+		&(struct sample_cell){ .node = observed->owner,
+			.thread = observed->thread,
+			.leaf = sample_function_named(
+				&cells->functions, imported->function, imported->module),
+			.state = TRACE_SAMPLE_ON_CPU,
+			.sums.samples = 1 },
+		observed->event->time_ns);
 }
 
 static void clear_pending(struct sample_cells *cells)
@@ -199,28 +214,48 @@ static void restart_cells(void *context)
 	struct sample_cells *cells = context, empty = { .process = cells->process };
 
 	clear_pending(cells);
+	if (cells->visit)
+		return;
 	hash_index_free(&cells->index);
 	free(cells->cells);
 	empty.functions = cells->functions;
 	*cells = empty;
 }
 
-static struct sample_cells *read_cells(struct process *process)
+/* Passes all samples of the process through the cells. */
+static void pass_samples(struct sample_cells *cells)
 {
-	struct sample_cells *cells = xcalloc(sizeof *cells);
+	struct process *process = cells->process;
 	const struct profile_observer observer = {
 		.context = cells, .restart = restart_cells, .sample = observe_sample
 	};
 	const struct profile_options wanted = profile_options_for_observer(
 		process->profile, &observer);
 
-	cells->process = process;
-	sample_functions_begin(&cells->functions, process);
 	profile_free(profile_build(process->reader, process->texts, &wanted));
 	for (uint32_t i = 0; i < cells->pending_count; i++)
 		count_oldest(cells, &cells->pending[i], cells->pending[i].count);
 	clear_pending(cells);
+}
+
+static struct sample_cells *read_cells(struct process *process)
+{
+	struct sample_cells *cells = xcalloc(sizeof *cells);
+
+	cells->process = process;
+	sample_functions_begin(&cells->functions, process);
+	pass_samples(cells);
 	return cells;
+}
+
+void sample_cells_visit(struct sample_cells *cells,
+	void (*visit)(void *context, uint32_t cell, const struct sample_sums *sums, uint64_t at_ns),
+	void *context)
+{
+	cells->visit = visit;
+	cells->context = context;
+	pass_samples(cells);
+	cells->visit = NULL;
 }
 
 struct sample_cells *sample_cells_of(struct process *process)

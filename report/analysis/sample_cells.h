@@ -42,11 +42,20 @@ struct sample_cells {
 	uint64_t native, python; /* samples of these states with native frames, with Python's */
 	struct pending_samples *pending; /* private, by thread */
 	size_t pending_count, pending_room;
+	/* private: receives the samples in place of the cells; NULL: they are added up */
+	void (*visit)(void *context, uint32_t cell, const struct sample_sums *sums, uint64_t at_ns);
+	void *context;
 };
 
 /* Returns the cells of the process, made by one pass over the trace at the first call, or NULL if
  * the trace has no samples. They belong to the process. */
 struct sample_cells *sample_cells_of(struct process *process);
+
+/* Makes a further pass and passes each sample to `visit`: the index of its cell, its own sums and
+ * when it was taken. Samples in ranges come late, so they are not in the order of their times. */
+void sample_cells_visit(struct sample_cells *cells,
+	void (*visit)(void *context, uint32_t cell, const struct sample_sums *sums, uint64_t at_ns),
+	void *context);
 
 /* Returns whether the trace has samples that count. */
 bool process_has_samples(const struct process *process);

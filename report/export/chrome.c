@@ -3,13 +3,16 @@
  * Chrome's trace format as PyTorch's profiler (Kineto) writes it: its categories, names, arguments
  * and metadata, so that the tools that read its traces read ours. Times are microseconds with three
  * decimals since baseTimeNanoseconds. Processes and threads are numbers, and what is on one thread
- * nests.
+ * nests. CPU samples, which Kineto has none of, are the format's `samples` and `stackFrames`.
  */
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/export/chrome_event.h"
 #include "report/export/export.h"
+#include "report/export/record_samples.h"
 #include "report/text/json_writer.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 #define BROWSER_BYTES_MAX 500000000u /* of JSON: strings of V8 have 2^29 characters at most */
 #define GPUS_MAX 64u                 /* of one process */
@@ -244,6 +247,148 @@ static void put_annotations(struct chrome *chrome)
 		chrome_put_annotation(chrome, annotation);
 }
 
+/* ---- CPU samples ---- */
+
+/* What is written after the events, of all processes. */
+struct chrome_samples {
+	struct record_samples **of; /* by process; NULL: it has none */
+	uint64_t *first_frame;      /* added to the numbers of its frames: unique in the file */
+};
+
+static void read_samples(struct chrome_samples *samples, struct processes *processes)
+{
+	uint64_t frames = 0;
+
+	samples->of = xcalloc(processes->shown * sizeof *samples->of + 1);
+	samples->first_frame = xcalloc(processes->shown * sizeof *samples->first_frame + 1);
+	for (size_t i = 0; i < processes->shown; i++) {
+		samples->of[i] = record_samples_read(&processes->all[i]);
+		samples->first_frame[i] = frames;
+		frames += samples->of[i] ? samples->of[i]->frame_count : 0;
+	}
+}
+
+/* A thread without a stream has no name so far, and readers drop samples of threads that they do
+ * not know. */
+static void put_sampled_thread_names(struct chrome *chrome)
+{
+	const struct profile *profile = chrome->process->profile;
+	struct trace_reader *reader = chrome->process->reader;
+	char name[32];
+
+	for (size_t i = 0; i < profile->sampled_thread_count; i++) {
+		const uint32_t tid = profile->sampled_threads[i].tid;
+		uint32_t stream = 0;
+
+		while (stream < reader_stream_count(reader) &&
+			reader_stream(reader, stream)->tid != tid)
+			stream++;
+		if (stream < reader_stream_count(reader))
+			continue;
+		snprintf(name, sizeof name, "thread %u", tid);
+		put_name(chrome, "thread_name", chrome->pid, tid, "name", chrome_view(name));
+	}
+}
+
+static void put_stack_frame(
+	struct output *out, const struct record_samples *samples, uint32_t number, uint64_t first)
+{
+	const struct stack_frame *frame = &samples->frames[number];
+	const struct string_view name = record_frame_name(samples, frame),
+				 file = record_frame_file(samples, frame);
+	char line[24] = "";
+
+	output_string(out, first + number == 1 ? "\n\"" : ",\n\"");
+	output_unsigned(out, first + number);
+	output_string(out, "\":{\"name\":");
+	output_json_text(out, name.bytes, name.length);
+	output_string(out, ",\"category\":");
+	output_json_text(out, file.bytes, file.length);
+	if (frame->caller) {
+		output_string(out, ",\"parent\":\"");
+		output_unsigned(out, first + frame->caller);
+		output_char(out, '"');
+	}
+	if (frame->frame.line) {
+		snprintf(line, sizeof line, ",\"line\":%u", frame->frame.line);
+		output_string(out, line);
+	}
+	output_char(out, '}');
+}
+
+static void put_stack_frames(
+	struct output *out, const struct processes *processes, const struct chrome_samples *samples)
+{
+	output_string(out, ",\"stackFrames\":{");
+	for (size_t i = 0; i < processes->shown; i++)
+		for (uint32_t k = 1; samples->of[i] && k < samples->of[i]->frame_count; k++)
+			put_stack_frame(out, samples->of[i], k, samples->first_frame[i]);
+	output_char(out, '}');
+}
+
+static void put_sample(struct output *out, const struct record_sample *sample, uint32_t pid,
+	uint64_t at_ns, uint64_t frame)
+{
+	output_string(out, "{\"name\":\"");
+	output_string(out, record_sample_state(sample));
+	output_string(out, "\",\"pid\":");
+	output_unsigned(out, pid);
+	output_string(out, ",\"tid\":");
+	output_unsigned(out, sample->tid);
+	output_string(out, ",\"sf\":");
+	output_unsigned(out, frame);
+	output_string(out, ",\"weight\":");
+	output_unsigned(out, sample->weight_ns);
+	output_string(out, ",\"ts\":");
+	chrome_put_microseconds(out, at_ns);
+	output_char(out, '}');
+}
+
+/* Writes `stackFrames` and `samples` of the trace event format. The weights are nanoseconds. */
+static void put_samples(struct output *out, const struct processes *processes,
+	const struct chrome_samples *samples, uint64_t base_unix_ns)
+{
+	struct record_sample sample;
+	bool any = false;
+
+	put_stack_frames(out, processes, samples);
+	output_string(out, ",\"samples\":[");
+	for (size_t i = 0; i < processes->shown; i++)
+		while (samples->of[i] && record_samples_next(samples->of[i], &sample)) {
+			output_string(out, any ? ",\n" : "\n");
+			put_sample(out, &sample, unique_pid(processes, i),
+				sample.at_ns + processes->all[i].start_unix_ns - base_unix_ns,
+				samples->first_frame[i] + sample.frame);
+			any = true;
+		}
+	output_char(out, ']');
+}
+
+static bool any_samples(const struct processes *processes)
+{
+	for (size_t i = 0; i < processes->shown; i++)
+		if (process_has_samples(&processes->all[i]))
+			return true;
+	return false;
+}
+
+/* Writes the samples of all processes after the events, if there are any. */
+static void put_all_samples(struct output *out, struct processes *processes, uint64_t base_unix_ns)
+{
+	struct chrome_samples samples;
+
+	if (!any_samples(processes))
+		return;
+	read_samples(&samples, processes);
+	put_samples(out, processes, &samples, base_unix_ns);
+	for (size_t i = 0; i < processes->shown; i++)
+		record_samples_free(samples.of[i]);
+	free(samples.of);
+	free(samples.first_frame);
+}
+
+/* ---- all of a process ---- */
+
 static void put_process(struct chrome *chrome, const struct options *options)
 {
 	struct record_event event;
@@ -259,6 +404,7 @@ static void put_process(struct chrome *chrome, const struct options *options)
 	}
 	put_annotations(chrome);
 	put_thread_names(chrome);
+	put_sampled_thread_names(chrome);
 	put_device_names(chrome);
 	untimed = record_events_untimed(chrome->events);
 	if (untimed)
@@ -294,6 +440,8 @@ void export_chrome(const struct options *options, struct processes *processes, s
 		memset(chrome.groups_written, 0, sizeof chrome.groups_written);
 		put_process(&chrome, options);
 	}
-	output_string(out, "\n]}\n");
+	output_string(out, "\n]");
+	put_all_samples(out, processes, base_unix_ns);
+	output_string(out, "}\n");
 	warn_of_size(out->flushed + out->used);
 }

@@ -8,8 +8,7 @@ struct string_view chrome_view(const char *string)
 	return (struct string_view){ string, (uint32_t)strlen(string) };
 }
 
-/* Writes nanoseconds as microseconds with up to three decimals, without zeros at the end. */
-static void put_microseconds(struct output *out, uint64_t ns)
+void chrome_put_microseconds(struct output *out, uint64_t ns)
 {
 	const unsigned rest = (unsigned)(ns % 1000);
 	const char digits[4] = { '.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
@@ -134,10 +133,10 @@ void chrome_arg_stack(struct chrome *chrome, uint32_t stack)
 void chrome_end(struct chrome *chrome)
 {
 	output_string(chrome->out, chrome->has_args ? "},\"ts\":" : ",\"ts\":");
-	put_microseconds(chrome->out, chrome->at_ns);
+	chrome_put_microseconds(chrome->out, chrome->at_ns);
 	if (chrome->has_duration) {
 		output_string(chrome->out, ",\"dur\":");
-		put_microseconds(chrome->out, chrome->duration_ns);
+		chrome_put_microseconds(chrome->out, chrome->duration_ns);
 	}
 	output_char(chrome->out, '}');
 }

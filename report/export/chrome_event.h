@@ -47,6 +47,9 @@ void chrome_arg_triple(struct chrome *chrome, const char *key, const uint32_t va
 void chrome_arg_stack(struct chrome *chrome, uint32_t stack);
 void chrome_end(struct chrome *chrome);
 
+/* Writes nanoseconds as microseconds with up to three decimals, without zeros at the end. */
+void chrome_put_microseconds(struct output *out, uint64_t ns);
+
 struct string_view chrome_view(const char *string);
 
 /* Writes an end of the arrow from a launch to its work: 's' the begin, 'f' the end. A launch of a

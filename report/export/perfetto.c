@@ -4,7 +4,8 @@
  * pairs of a begin and an end that nest on their track: what would overlap is on a further track of
  * the same thread or CUDA stream. Launches and their GPU work are joined by flows. Memory, the
  * program's counters and the lengths of the queues of CUDA streams are counter tracks, and the idle
- * time of each GPU is a track of slices that are named by their cause.
+ * time of each GPU is a track of slices that are named by their cause. CPU samples are those of a
+ * perf event. They have no weights: their timebase counts the CPU time of all threads so far.
  *
  * Each track is a sequence of packets, whose first packet says what the others leave out: the
  * track, and a clock of which each time is the difference to the time before. Names and categories
@@ -21,6 +22,7 @@
 #include "report/export/kineto_names.h"
 #include "report/export/protobuf.h"
 #include "report/export/record_events.h"
+#include "report/export/record_samples.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,6 +37,7 @@ enum {
 	PACKET_SEQUENCE_FLAGS = 13,
 	PACKET_DEFAULTS = 59,
 	PACKET_TRACK_DESCRIPTOR = 60,
+	PACKET_PERF_SAMPLE = 66,
 	SNAPSHOT_CLOCKS = 1,
 	CLOCK_ID = 1,
 	CLOCK_TIMESTAMP = 2,
@@ -43,6 +46,26 @@ enum {
 	DEFAULTS_CLOCK_ID = 58,
 	INTERNED_CATEGORIES = 1,
 	INTERNED_NAMES = 2,
+	INTERNED_FUNCTIONS = 5,
+	INTERNED_FRAMES = 6,
+	INTERNED_STACKS = 7,
+	INTERNED_PATHS = 17,
+	INTERNED_MAPPINGS = 19,
+	FRAME_ID = 1,
+	FRAME_FUNCTION = 2,
+	FRAME_MAPPING = 3,
+	FRAME_OFFSET = 4,
+	FRAME_LINE = 6,
+	MAPPING_ID = 1,
+	MAPPING_PATH = 7,
+	STACK_ID = 1,
+	STACK_FRAMES = 2,
+	SAMPLE_CPU = 1,
+	SAMPLE_PID = 2,
+	SAMPLE_TID = 3,
+	SAMPLE_STACK = 4,
+	SAMPLE_CPU_MODE = 5,
+	SAMPLE_TIMEBASE_COUNT = 6,
 	EVENT_CATEGORY_IIDS = 3,
 	EVENT_TYPE = 9,
 	EVENT_NAME_IID = 10,
@@ -60,6 +83,7 @@ enum {
 };
 enum { SLICE_BEGIN = 1, SLICE_END = 2, INSTANT = 3, COUNTER = 4 };
 enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };
+enum { MODE_UNKNOWN = 0, MODE_KERNEL = 1, MODE_USER = 2 }; /* of a sample */
 
 enum { CLOCK_BOOTTIME = 6, CLOCK_OF_SEQUENCE = 64 };
 
@@ -660,6 +684,144 @@ static void put_idle_parts(struct perfetto *perfetto)
 	activities_free(activities);
 }
 
+/* ---- CPU samples ---- */
+
+/* The sequence of the samples of a process, and a bit for each text, library and frame that it
+ * has. */
+struct sample_sequence {
+	uint64_t number;
+	const struct record_samples *samples;
+	struct track functions, files, frames, stacks; /* only `names` is used */
+};
+
+static void put_sample_interned(struct perfetto *perfetto, const struct sample_sequence *sequence)
+{
+	protobuf_clear(&perfetto->packet);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, sequence->number);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	protobuf_message(&perfetto->packet, PACKET_INTERNED_DATA, &perfetto->interned);
+	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
+}
+
+/* Adds a library or file as a mapping, which each frame must have. */
+static void add_mapping(struct perfetto *perfetto, uint32_t file, struct string_view path)
+{
+	add_interned(perfetto, INTERNED_PATHS, file, path);
+	protobuf_clear(&perfetto->inner);
+	protobuf_number(&perfetto->inner, MAPPING_ID, file);
+	protobuf_number(&perfetto->inner, MAPPING_PATH, file);
+	protobuf_message(&perfetto->interned, INTERNED_MAPPINGS, &perfetto->inner);
+}
+
+/* Adds a frame with its texts to the interned data. The offset of a Python frame is its line:
+ * frames of one function and offset are the same for readers. */
+static void add_stack_frame(
+	struct perfetto *perfetto, struct sample_sequence *sequence, uint32_t number)
+{
+	const struct stack_frame *frame = &sequence->samples->frames[number];
+	const struct sample_function *function =
+		&sequence->samples->cells->functions.all[frame->frame.function];
+
+	if (!has_name(&sequence->functions, frame->frame.function))
+		add_interned(perfetto, INTERNED_FUNCTIONS, frame->frame.function,
+			record_frame_name(sequence->samples, frame));
+	if (!has_name(&sequence->files, function->library))
+		add_mapping(perfetto, function->library + 1,
+			record_frame_file(sequence->samples, frame));
+	protobuf_clear(&perfetto->inner);
+	protobuf_number(&perfetto->inner, FRAME_ID, number);
+	protobuf_number(&perfetto->inner, FRAME_FUNCTION, frame->frame.function);
+	protobuf_number(&perfetto->inner, FRAME_MAPPING, (uint64_t)function->library + 1);
+	protobuf_number(&perfetto->inner, FRAME_OFFSET, frame->frame.line);
+	if (frame->frame.line)
+		protobuf_number(&perfetto->inner, FRAME_LINE, frame->frame.line);
+	protobuf_message(&perfetto->interned, INTERNED_FRAMES, &perfetto->inner);
+}
+
+/* Writes the stack with that innermost frame, and those of its frames that are new. */
+static void put_stack(
+	struct perfetto *perfetto, struct sample_sequence *sequence, uint32_t innermost)
+{
+	const struct stack_frame *frames = sequence->samples->frames;
+	uint32_t path[SAMPLE_STACK_MAX];
+	size_t count = 0;
+
+	protobuf_clear(&perfetto->interned);
+	for (uint32_t at = innermost; at && count < SAMPLE_STACK_MAX; at = frames[at].caller) {
+		path[count++] = at;
+		if (!has_name(&sequence->frames, at))
+			add_stack_frame(perfetto, sequence, at);
+	}
+	protobuf_clear(&perfetto->inner);
+	protobuf_number(&perfetto->inner, STACK_ID, innermost);
+	while (count)
+		protobuf_number(&perfetto->inner, STACK_FRAMES, path[--count]);
+	protobuf_message(&perfetto->interned, INTERNED_STACKS, &perfetto->inner);
+	put_sample_interned(perfetto, sequence);
+}
+
+static void put_sample(struct perfetto *perfetto, const struct sample_sequence *sequence,
+	const struct record_sample *sample, uint64_t cpu_ns)
+{
+	const unsigned state = sample->cell->state;
+
+	protobuf_clear(&perfetto->event);
+	protobuf_number(&perfetto->event, SAMPLE_CPU, 0);
+	protobuf_number(&perfetto->event, SAMPLE_PID, perfetto->pid);
+	protobuf_number(&perfetto->event, SAMPLE_TID, sample->tid);
+	protobuf_number(&perfetto->event, SAMPLE_STACK, sample->frame);
+	protobuf_number(&perfetto->event, SAMPLE_CPU_MODE,
+		state == TRACE_SAMPLE_KERNEL   ? MODE_KERNEL
+		: state == TRACE_SAMPLE_ON_CPU ? MODE_USER
+					       : MODE_UNKNOWN);
+	protobuf_number(&perfetto->event, SAMPLE_TIMEBASE_COUNT, cpu_ns);
+	protobuf_clear(&perfetto->packet);
+	protobuf_number(&perfetto->packet, PACKET_TIMESTAMP, sample->at_ns + perfetto->shift_ns);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, sequence->number);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+	protobuf_message(&perfetto->packet, PACKET_PERF_SAMPLE, &perfetto->event);
+	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
+}
+
+/* Begins the sequence. Its times are not differences, so it says nothing else. */
+static void put_sample_sequence(struct perfetto *perfetto, const struct sample_sequence *sequence)
+{
+	protobuf_clear(&perfetto->packet);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_ID, sequence->number);
+	protobuf_number(&perfetto->packet, PACKET_SEQUENCE_FLAGS, STATE_CLEARED);
+	protobuf_write(perfetto->out, TRACE_PACKET, &perfetto->packet);
+}
+
+static bool is_on_cpu(const struct record_sample *sample)
+{
+	return sample->cell->state != TRACE_SAMPLE_WAITS_FOR_CORE &&
+	       sample->cell->state != TRACE_SAMPLE_BLOCKED;
+}
+
+static void put_samples(struct perfetto *perfetto)
+{
+	struct record_samples *samples = record_samples_read(perfetto->process);
+	struct sample_sequence sequence = { .samples = samples };
+	struct record_sample sample;
+	uint64_t cpu_ns = 0;
+
+	if (!samples)
+		return;
+	sequence.number = ++perfetto->uuids;
+	put_sample_sequence(perfetto, &sequence);
+	while (!perfetto->out->error && record_samples_next(samples, &sample)) {
+		cpu_ns += is_on_cpu(&sample) ? sample.weight_ns : 0;
+		if (!has_name(&sequence.stacks, sample.frame))
+			put_stack(perfetto, &sequence, sample.frame);
+		put_sample(perfetto, &sequence, &sample, cpu_ns);
+	}
+	free(sequence.functions.names);
+	free(sequence.files.names);
+	free(sequence.frames.names);
+	free(sequence.stacks.names);
+	record_samples_free(samples);
+}
+
 /* ---- processes ---- */
 
 static void free_tracks(struct perfetto *perfetto)
@@ -695,6 +857,7 @@ static void put_process(struct perfetto *perfetto, const struct options *options
 	put_queues(perfetto);
 	external_sort_free(perfetto->changes);
 	put_idle_parts(perfetto);
+	put_samples(perfetto);
 	put_all_ends(perfetto);
 	free_tracks(perfetto);
 }

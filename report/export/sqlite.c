@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * An SQLite database: a row for each range, call, GPU operation, change of memory, idle part and
- * step, and the places of the call tree to which they belong. Its views have the figures of the
- * text views of the same names. Times are nanoseconds since the start of the process's trace.
+ * An SQLite database: a row for each range, call, GPU operation, change of memory, idle part, CPU
+ * sample and step, and the places of the call tree to which they belong. Its views have the figures
+ * of the text views of the same names. Times are nanoseconds since the start of the process's
+ * trace.
  */
 #include "report/analysis/idle_parts.h"
+#include "report/analysis/sample_tree.h"
 #include "report/analysis/step_idle.h"
 #include "report/analysis/step_stats.h"
 #include "report/analysis/tree_amounts.h"
 #include "report/base/escape.h"
 #include "report/export/export.h"
+#include "report/export/record_samples.h"
 #include "report/export/sqlite_file.h"
 #include "report/export/tree_frames.h"
 #include "report/gpu/device_timeline.h"
@@ -38,6 +41,8 @@ static const char schema[] =
 	"CREATE TABLE memory(at_ns, place, device, address, allocated_bytes, freed_bytes, kind "
 	"TEXT);"
 	"CREATE TABLE gap(process, device, begin_ns, end_ns, idle_ns, cause TEXT, place);"
+	"CREATE TABLE frame(id INTEGER PRIMARY KEY, process, caller, name, file, line, kind TEXT);"
+	"CREATE TABLE sample(place, tid, at_ns, weight_ns, state TEXT, frame);"
 	"CREATE TABLE step(process, number, state TEXT, tid, begin_ns, duration_ns, cpu_self_ns,"
 	" gpu_total_ns, busy_ns, idle_ns, kernels, gpu_calls, allocated_peak_bytes,"
 	" reserved_peak_bytes);";
@@ -74,6 +79,11 @@ static const char views[] =
 	"CREATE VIEW idle AS SELECT process, device, cause, sum(idle_ns) AS gap_ns,"
 	" count(*) AS gaps, max(idle_ns) AS gap_max_ns FROM gap GROUP BY process, device, cause"
 	" ORDER BY gap_ns DESC;"
+	"CREATE VIEW functions AS SELECT f.process, n.text AS name, l.text AS file, f.kind,"
+	" count(*) AS samples, sum(s.weight_ns) AS cpu_sampled_ns FROM sample s JOIN frame f ON"
+	" f.id = s.frame JOIN string n ON n.id = f.name LEFT JOIN string l ON l.id = f.file"
+	" WHERE s.state IN ('cpu', 'kernel') GROUP BY f.process, f.name, f.file, f.kind"
+	" ORDER BY cpu_sampled_ns DESC, samples DESC;"
 	"CREATE VIEW steps AS SELECT * FROM step ORDER BY process, begin_ns;"
 	"CREATE VIEW memory_peak AS SELECT p.id, p.process, s.text AS name, p.allocated_at_peak,"
 	" p.reserved_at_peak FROM place p JOIN string s ON s.id = p.name WHERE p.allocated_at_peak"
@@ -82,7 +92,7 @@ static const char views[] =
 struct database {
 	struct sqlite_file *file;
 	struct sqlite_rows *metas, *processes, *threads, *strings, *places, *configs, *ranges,
-		*calls, *works, *memories, *gaps, *steps;
+		*calls, *works, *memories, *gaps, *frames, *samples, *steps;
 	struct string_table *texts; /* of the file */
 	uint32_t text_count;        /* written so far */
 	const struct process *process;
@@ -350,6 +360,63 @@ static void put_events(struct database *database, struct process *process)
 	activities_free(activities);
 }
 
+/* ---- CPU samples ---- */
+
+static void put_frame_text(
+	struct database *database, struct sqlite_rows *rows, struct string_view text)
+{
+	char shown[6 * FRAME_NAME_BYTES + 1];
+	const size_t cut = text.length < FRAME_NAME_BYTES ? text.length : FRAME_NAME_BYTES;
+
+	if (!text.length)
+		sqlite_put_null(rows);
+	else
+		sqlite_put_number(
+			rows, string_id(database, (struct string_view){ shown,
+							  (uint32_t)escape_text(shown, sizeof shown,
+								  text.bytes, cut, false) }));
+}
+
+static void put_frames(struct database *database, const struct record_samples *samples)
+{
+	struct sqlite_rows *rows = database->frames;
+
+	for (uint32_t number = 1; number < samples->frame_count; number++) {
+		const struct stack_frame *frame = &samples->frames[number];
+
+		sqlite_put_number(rows, place_id(database, number));
+		sqlite_put_number(rows, database->number);
+		put_place(database, rows, frame->caller);
+		put_frame_text(database, rows, record_frame_name(samples, frame));
+		put_frame_text(database, rows, record_frame_file(samples, frame));
+		put_known(rows, frame->frame.line, frame->frame.line != 0);
+		sqlite_put_text(rows,
+			view_of(node_kind_name(sample_node_kind(samples->cells, &frame->frame))));
+		sqlite_row_end(rows);
+	}
+}
+
+static void put_samples(struct database *database, struct process *process)
+{
+	struct record_samples *samples = record_samples_read(process);
+	struct sqlite_rows *rows = database->samples;
+	struct record_sample sample;
+
+	if (!samples)
+		return;
+	put_frames(database, samples);
+	while (record_samples_next(samples, &sample)) {
+		put_place(database, rows, sample.cell->node);
+		sqlite_put_number(rows, sample.tid);
+		sqlite_put_number(rows, sample.at_ns);
+		put_known(rows, sample.weight_ns, sample.weight_ns != 0);
+		sqlite_put_text(rows, view_of(record_sample_state(&sample)));
+		put_place(database, rows, sample.frame);
+		sqlite_row_end(rows);
+	}
+	record_samples_free(samples);
+}
+
 static const char *step_state(const struct step *step)
 {
 	static const char *const states[] = { [STEP_USUAL] = "usual",
@@ -411,6 +478,8 @@ static void open_tables(struct database *database)
 	database->works = sqlite_rows_new(file, "gpu", 11);
 	database->memories = sqlite_rows_new(file, "memory", 7);
 	database->gaps = sqlite_rows_new(file, "gap", 7);
+	database->frames = sqlite_rows_new(file, "frame", 7);
+	database->samples = sqlite_rows_new(file, "sample", 6);
 	database->steps = sqlite_rows_new(file, "step", 14);
 }
 
@@ -423,6 +492,7 @@ static void put_process(struct database *database, struct process *process)
 	for (uint32_t i = 0; i < process->profile->kernels->count; i++)
 		put_config(database, i);
 	put_events(database, process);
+	put_samples(database, process);
 	put_steps(database, process);
 }
 

@@ -3,7 +3,8 @@
 	'use strict';
 	const {element, number, percent, count, text} = pperf;
 	const ROW = 21, NARROWEST = .6, LEVELS = 4, LISTED = 12;
-	const SHAPES = {folded: 'layers folded', each: 'each layer', stack: 'by call stack'};
+	const SHAPES = {folded: 'layers folded', each: 'each layer', stack: 'by call stack',
+		functions: 'by path', python: 'Python', native: 'native', all: 'all frames'};
 	const SCOPES = {steps: 'steps', all: 'whole run'};
 	const TREE_VIEWS = new Set(['tree']);
 
@@ -401,6 +402,8 @@
 			const {frames} = this.tree, path = pperf.flamePath(this.tree, frame);
 			if (this.data.sides === 2)
 				return this.commands.diff + ' -m ' + quoted(this.metric.key);
+			if (this.metric.view === 'tree --functions')
+				return this.commands.tree.replace(' tree ', ['python', 'native', 'all'].includes(this.shape) ? ' flame --by ' + this.shape + ' ' : ' tree --functions ');
 			let command = this.commands[this.metric.view] || this.commands.tree;
 			if (this.metric.is_counter)
 				command += ' -m ' + quoted(this.metric.key);

@@ -143,9 +143,13 @@ static void write_values(struct json_writer *json, const struct flame *flame,
 
 const char *flame_shape_name(enum flame_shape shape)
 {
-	static const char *const names[FLAME_SHAPES] = {
-		[FLAME_FOLDED] = "folded", [FLAME_EACH] = "each", [FLAME_STACKS] = "stack"
-	};
+	static const char *const names[FLAME_SHAPES] = { [FLAME_FOLDED] = "folded",
+		[FLAME_EACH] = "each",
+		[FLAME_STACKS] = "stack",
+		[FLAME_FUNCTIONS] = "functions",
+		[FLAME_PYTHON] = "python",
+		[FLAME_NATIVE] = "native",
+		[FLAME_ALL] = "all" };
 
 	return names[shape];
 }
@@ -170,7 +174,7 @@ static void write_shape(struct json_writer *json, struct flame *flame, struct pa
 
 	json_put_begin(json, flame_shape_name(shape), '{');
 	write_frames(json, tree, strings);
-	if (shape != FLAME_STACKS && flame->sides == 1) {
+	if (shape < FLAME_STACKS && flame->sides == 1) {
 		write_column(json, flame, tree, "calls", "calls");
 		write_column(json, flame, tree, "cpu", "cpu_total_ns");
 		write_column(json, flame, tree, "median", "p50_ns");
@@ -190,6 +194,17 @@ static void write_shape(struct json_writer *json, struct flame *flame, struct pa
 	}
 	json_write_end(json, '}');
 	json_write_end(json, '}');
+}
+
+/* Whether the graph of a metric can have this shape. Where functions are known, samples are shown
+ * with them only. */
+static bool offers_shape(const struct flame *flame, enum flame_shape shape, size_t metric)
+{
+	const bool is_sampled = metric == FLAME_SAMPLED || metric == FLAME_SAMPLED_WALL;
+
+	if (is_sampled && flame->has_shape[FLAME_FUNCTIONS] && shape < FLAME_STACKS)
+		return false;
+	return flame_shows(flame, shape, metric);
 }
 
 static const char *unit_word(enum unit unit)
@@ -219,7 +234,7 @@ static void write_metric(
 	json_put_bool(json, "is_memory", metric->is_memory);
 	json_put_begin(json, "shapes", '[');
 	for (size_t shape = 0; shape < FLAME_SHAPES; shape++)
-		if (flame_shows(flame, (enum flame_shape)shape, index))
+		if (offers_shape(flame, (enum flame_shape)shape, index))
 			json_write_string(json, flame_shape_name((enum flame_shape)shape));
 	json_write_end(json, ']');
 	json_write_end(json, '}');

@@ -67,6 +67,11 @@ enum flame_shape {
 	FLAME_FOLDED, /* by call path, layers folded */
 	FLAME_EACH,   /* by call path, each layer for itself */
 	FLAME_STACKS, /* by call stack */
+	/* functions of CPU samples (flame_functions.h) */
+	FLAME_FUNCTIONS,
+	FLAME_PYTHON,
+	FLAME_NATIVE,
+	FLAME_ALL,
 	FLAME_SHAPES
 };
 

@@ -92,7 +92,7 @@
 
 	function select(rank, isMove) {
 		if (isMove && selected >= 0)
-			for (const key of ['t', 'zoom', 'm', 'shape', 'kernel-table'])
+			for (const key of ['t', 'zoom', 'm', 'shape', 'kernel-table', 'function-table'])
 				pperf.remember(key, null);
 		selected = rank;
 		pperf.remember('rank', String(rank) === String(first) ? null : String(rank));

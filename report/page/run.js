@@ -90,7 +90,9 @@
 
 		function showFrame(graph, frame) {
 			const metric = data.flame.metrics.find(one => one.shapes.includes('folded') || one.shapes.includes('each'));
-			if (graph.shape === 'stack' || graph.shape !== (data.flame.shapes.folded ? 'folded' : 'each'))
+			if (!metric)
+				return;
+			if (graph.shape !== (data.flame.shapes.folded ? 'folded' : 'each'))
 				graph.show(metric, metric.shapes[0]);
 			graph.select(frame);
 			graph.element.scrollIntoView({block: 'start'});
@@ -165,6 +167,19 @@
 			return made;
 		}
 
+		const shownOf = table => table.left_out ? 'the first ' + count(table.rows) + ' of ' + count(table.rows + table.left_out) : '';
+
+		// Adds an input to the head of a card, which filters its table. `what`: what a row is.
+		function addFilter(made, sorted, what, by) {
+			const input = element('input', {type: 'search', id: what + '-filter', size: 28, placeholder: 'Filter: ' + by, 'aria-label': 'Filter ' + what + 's by ' + by,
+				input: () => sorted.filter(input.value)});
+			made.firstChild.append(element('span', {class: 'grow'}), sorted.status, input);
+			input.value = pperf.recall(what + '-table') || '';
+			if (input.value)
+				sorted.filter(input.value);
+			return made;
+		}
+
 		function kernelsCard() {
 			const table = tables.kernels;
 			if (!table.rows)
@@ -182,28 +197,34 @@
 				{id: 'kernel-table', name: 'Kernels', title: 'kernel, and where most of it was launched', sort: 'gpu_total_ns', bar: 'share', also: categoryOf,
 					barClass: row => run.categoryClass(categoryOf(row)),
 					mark: row => element('i', {class: 'swatch ' + run.categoryClass(categoryOf(row)), title: categoryOf(row)})});
-			const input = element('input', {type: 'search', id: 'kernel-filter', size: 28, placeholder: 'Filter: name, category or place', 'aria-label': 'Filter kernels by name, category or place',
-				input: () => sorted.filter(input.value)});
-			const made = card('kernels', 'Kernels', table.left_out ? 'the first ' + count(table.rows) + ' of ' + count(table.rows + table.left_out) : '', sorted.element);
-			made.firstChild.append(element('span', {class: 'grow'}), sorted.status, input);
-			input.value = pperf.recall('kernel-table') || '';
-			if (input.value)
-				sorted.filter(input.value);
-			return made;
+			return addFilter(card('kernels', 'Kernels', shownOf(table), sorted.element), sorted, 'kernel', 'name, category or place');
 		}
 
-		return {verdictCard, findingsCard, memoryCard, idleCard, stepsCard, kernelsCard};
+		// ---- functions of CPU samples ----
+
+		function functionsCard() {
+			const table = tables.functions;
+			if (!table || !table.rows)
+				return null;
+			const sorted = pperf.sortedTable(table, ['cpu_sampled_ns', 'cpu_sampled_error_ns', 'cpu_sampled_share', 'cpu_sampled_total_ns', 'samples', 'waits_for_core_ns', 'blocked_ns'],
+				{id: 'function-table', name: 'Functions', title: 'function and its library or file', sort: 'cpu_sampled_ns', bar: 'cpu_sampled_share'});
+			const made = card('functions', 'Functions by CPU samples', shownOf(table), sorted.element,
+				element('p', null, element('code', null, data.commands.tree.replace(' tree ', ' table --by function '))));
+			return addFilter(made, sorted, 'function', 'name, library or file');
+		}
+
+		return {verdictCard, findingsCard, memoryCard, idleCard, stepsCard, kernelsCard, functionsCard};
 	};
 	pperf.cardsOf = cardsOf;
 
 	pperf.runParts = run => {
-		const {data} = run, {verdictCard, findingsCard, memoryCard, idleCard, stepsCard, kernelsCard} = cardsOf(run);
+		const {data} = run, {verdictCard, findingsCard, memoryCard, idleCard, stepsCard, kernelsCard, functionsCard} = cardsOf(run);
 		pperf.strings = data.strings;
 		pperf.kinds = data.flame.kinds;
 		const timeline = pperf.timeline(run), graph = pperf.flameGraph(data);
 		const stepCard = stepsCard(timeline), map = pperf.memoryMap(data), pair = [memoryCard(), idleCard()].filter(Boolean);
 		const elements = [element('div', {class: 'two'}, verdictCard(), findingsCard(timeline, graph)), timeline.element, graph.element,
-			...(pair.length ? [element('div', {class: pair.length > 1 ? 'two' : ''}, pair)] : []), ...[map?.element, stepCard, kernelsCard()].filter(Boolean)];
+			...(pair.length ? [element('div', {class: pair.length > 1 ? 'two' : ''}, pair)] : []), ...[map?.element, stepCard, functionsCard(), kernelsCard()].filter(Boolean)];
 		const draw = () => {
 			timeline.draw();
 			graph.draw();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page/run_data.h"
+#include "report/analysis/sample_cells.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
 #include "report/import/kept_input.h"
 #include "report/page/flame_build.h"
+#include "report/page/flame_functions.h"
 #include "report/page/page_head.h"
 #include "report/page/page_memory_map.h"
 #include "report/page/page_table.h"
@@ -14,6 +16,7 @@
 #include "report/summary/verdict.h"
 #include "report/table/computed_row.h"
 #include "report/text/paragraph.h"
+#include "report/views/functions.h"
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +50,26 @@ static const struct page_table tables[] = {
 		.columns = "at_peak_bytes held_bytes most_bytes allocs frees peak_ns",
 		.most = 400,
 		.has_paths = true },
+};
+
+static void arrange_sampled_functions(
+	const struct options *given, struct process *process, struct rows *rows)
+{
+	struct options options = *given;
+
+	options.by = BY_FUNCTION;
+	options.only_telling = true;
+	arrange_functions(&options, process, rows);
+}
+
+/* Only of traces with samples. */
+static const struct page_table functions_table = {
+	.view = "table",
+	.key = "functions",
+	.arrange = arrange_sampled_functions,
+	.columns = "cpu_sampled_ns cpu_sampled_error_ns cpu_sampled_share cpu_sampled_total_ns "
+		   "samples waits_for_core_ns blocked_ns",
+	.most = 1000,
 };
 
 /* ---- parts in temporary files ---- */
@@ -241,6 +264,12 @@ static void write_tables(struct json_writer *json, const struct options *options
 		table.most = table.most < detail->rows_max ? table.most : detail->rows_max;
 		page_table_write(json, &table, options, processes);
 	}
+	if (!detail->is_side && process_has_samples(&processes->all[0])) {
+		struct page_table table = functions_table;
+
+		table.most = table.most < detail->rows_max ? table.most : detail->rows_max;
+		page_table_write(json, &table, options, processes);
+	}
 	json_write_end(json, '}');
 }
 
@@ -263,6 +292,8 @@ static struct run_spool spool_flame(
 	struct flame *flame = flame_build(options, processes);
 	size_t most = detail->frames_max;
 	struct run_spool spool;
+
+	flame_add_functions(flame, &processes->all[0]);
 
 	for (;; most = most * 3 / 4) {
 		for (size_t i = 0; i < FLAME_SHAPES; i++)

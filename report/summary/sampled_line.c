@@ -92,8 +92,8 @@ static const struct own_line *longest_wait(const struct own_lines *own, uint32_t
 	return longest;
 }
 
-/* Adds `; <module> [a.py:27] waits 3.1 s of 4.3 s` for the line of the thread with most CPU time
- * that was blocked for longest, then for one of the other threads. */
+/* Adds `; <module> [a.py:27] waits for 3.1 s of the 4.3 s of its thread` for the line of the thread
+ * with most CPU time that was blocked for longest, then for one of the other threads. */
 static void add_waits(struct paragraph *text, struct sample_cells *cells)
 {
 	const struct profile *profile = cells->process->profile;
@@ -111,13 +111,13 @@ static void add_waits(struct paragraph *text, struct sample_cells *cells)
 
 		if (!line || line->sums.blocked_ns * 100 < all->blocked_ns * WAIT_PERCENT_MIN)
 			continue;
-		paragraph_add(text, "; ");
+		paragraph_add(text, others ? "; in another thread, " : "; ");
 		add_line(text, cells, line);
-		paragraph_add(text, " waits ");
+		paragraph_add(text, " waits for ");
 		paragraph_value(text, UNIT_TIME, line->sums.blocked_ns);
-		paragraph_add(text, " of ");
+		paragraph_add(text, " of the ");
 		paragraph_value(text, UNIT_TIME, all->cpu_ns + all->waits_ns + all->blocked_ns);
-		paragraph_add(text, others ? " of another thread" : "");
+		paragraph_add(text, others ? "" : " of its thread");
 	}
 	own_lines_free(&own);
 }
@@ -206,7 +206,6 @@ void sampled_line_put(struct process *process, bool is_verdict, const struct sty
 	if (!sample_cells_of(process))
 		return;
 	functions_add_count(&line, process);
-	functions_add_unsampled(&line, process);
 	if (!is_verdict) {
 		paragraph_add(&line, "; ");
 		sampled_add_hottest(&line, process);

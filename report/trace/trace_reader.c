@@ -298,27 +298,28 @@ const char *reader_warning(const struct trace_reader *reader, unsigned index)
 
 struct reader_end reader_end_of_pass(struct trace_reader *reader)
 {
-	return (struct reader_end){ *reader_integrity(reader), reader->state->last_stamp,
-		reader->state->last_ns };
+	return (struct reader_end){ *reader_integrity(reader), reader_last_stamp(reader),
+		last_event_ns(reader) };
 }
 
 bool reader_end_says_all(struct trace_reader *reader)
 {
-	return reader_integrity(reader)->complete && !reader->state->warnings.count &&
+	return reader_integrity(reader)->complete && !reader->state->ahead.reached.warning_count &&
 	       !reader->state->ring.used;
 }
 
 bool reader_resume_end(struct trace_reader *reader, const struct reader_end *end)
 {
 	const struct trace_integrity *integrity = &end->integrity;
+	struct decode_ahead *ahead = &reader->state->ahead;
 
 	if (!value_is_bool(&integrity->ended) || !value_is_bool(&integrity->tail_at_risk) ||
 		!value_is_bool(&integrity->complete) || end->last_stamp >= STAMP_END ||
 		end->last_ns > READER_TIME_MAX)
 		return false;
-	reader->state->warnings.integrity = *integrity;
-	reader->state->last_stamp = end->last_stamp;
-	reader->state->last_ns = end->last_ns;
+	ahead->reached.integrity = *integrity;
+	ahead->reached.last_stamp = end->last_stamp;
+	ahead->last_ns = end->last_ns;
 	return true;
 }
 

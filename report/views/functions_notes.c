@@ -3,6 +3,7 @@
 #include "report/analysis/sample_cells.h"
 #include "report/views/functions.h"
 #include "report/text/json_writer.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define SAME_NS 100000u /* a smaller difference of CPU times is not worth a sentence */
@@ -24,6 +25,63 @@ struct sampled_clocks sampled_clocks_of(const struct process *process)
 	return clocks;
 }
 
+/* Returns whether the weights of a thread's samples are its CPU time, within 1 %. */
+static bool is_conserved(const struct sampled_thread *thread)
+{
+	const uint64_t sampled = thread->sums.cpu_ns, clock = thread->clock_ns,
+		       difference = sampled < clock ? clock - sampled : sampled - clock;
+
+	return difference <= SAME_NS || difference * 100 <= clock;
+}
+
+/* Adds the thread whose samples differ most from its clock, if they do by more than 1 %. */
+static void add_worst_thread(struct paragraph *line, const struct profile *profile)
+{
+	const struct sampled_thread *worst = NULL;
+	int64_t most = 0;
+
+	for (size_t i = 0; i < profile->sampled_thread_count; i++) {
+		const struct sampled_thread *thread = &profile->sampled_threads[i];
+		const int64_t difference = (int64_t)(thread->sums.cpu_ns - thread->clock_ns);
+
+		if (!is_conserved(thread) && llabs(difference) > most) {
+			most = llabs(difference);
+			worst = thread;
+		}
+	}
+	if (!worst || profile->sampled_thread_count < 2)
+		return;
+	paragraph_add(line, ", most in thread %u with ", worst->tid);
+	paragraph_value(line, UNIT_TIME, worst->sums.cpu_ns);
+	paragraph_add(line, " of ");
+	paragraph_value(line, UNIT_TIME, worst->clock_ns);
+}
+
+/* Adds what the clocks of the sampled threads counted beyond the samples. */
+static void add_unsampled(struct paragraph *line, const struct process *process)
+{
+	const struct sampled_clocks clocks = sampled_clocks_of(process);
+	const struct profile_options *options = &process->profile->options;
+	const bool less = clocks.sampled_ns <= clocks.clock_ns;
+	const uint64_t difference = less ? clocks.clock_ns - clocks.sampled_ns
+					 : clocks.sampled_ns - clocks.clock_ns;
+
+	if (!clocks.clock_ns || options->steps || options->windows)
+		return;
+	if (difference < SAME_NS) {
+		paragraph_add(line, ", all that these threads' clocks counted");
+	} else {
+		paragraph_add(line, "; the clocks of these threads counted ");
+		paragraph_value(line, UNIT_TIME, clocks.clock_ns);
+		paragraph_add(line, ": ");
+		paragraph_value(line, UNIT_TIME, difference);
+		paragraph_add(line, less ? " (" : " more was sampled (");
+		paragraph_percent(line, difference, clocks.clock_ns);
+		paragraph_add(line, less ? ") not sampled" : ")");
+	}
+	add_worst_thread(line, process->profile);
+}
+
 void functions_add_count(struct paragraph *line, const struct process *process)
 {
 	const struct sample_sums *sums = &process->profile->sampled;
@@ -37,6 +95,7 @@ void functions_add_count(struct paragraph *line, const struct process *process)
 		paragraph_add(line, " of CPU time");
 	}
 	paragraph_add(line, " in %u thread%s", clocks.threads, clocks.threads == 1 ? "" : "s");
+	add_unsampled(line, process);
 	if (sums->waits_ns) {
 		paragraph_add(line, "; ");
 		paragraph_value(line, UNIT_TIME, sums->waits_ns);
@@ -47,29 +106,6 @@ void functions_add_count(struct paragraph *line, const struct process *process)
 		paragraph_value(line, UNIT_TIME, sums->blocked_ns);
 		paragraph_add(line, " blocked");
 	}
-}
-
-void functions_add_unsampled(struct paragraph *line, const struct process *process)
-{
-	const struct sampled_clocks clocks = sampled_clocks_of(process);
-	const struct profile_options *options = &process->profile->options;
-	const bool less = clocks.sampled_ns <= clocks.clock_ns;
-	const uint64_t difference = less ? clocks.clock_ns - clocks.sampled_ns
-					 : clocks.sampled_ns - clocks.clock_ns;
-
-	if (!clocks.clock_ns || options->steps || options->windows)
-		return;
-	if (difference < SAME_NS) {
-		paragraph_add(line, ", all that these threads' clocks counted");
-		return;
-	}
-	paragraph_add(line, "; the clocks of these threads counted ");
-	paragraph_value(line, UNIT_TIME, clocks.clock_ns);
-	paragraph_add(line, ": ");
-	paragraph_value(line, UNIT_TIME, difference);
-	paragraph_add(line, less ? " (" : " more was sampled (");
-	paragraph_percent(line, difference, clocks.clock_ns);
-	paragraph_add(line, less ? ") not sampled" : ")");
 }
 
 /* Adds a sentence on the part of the samples that is marked. */
@@ -105,7 +141,6 @@ static void print_process(struct process *process, const struct style *style)
 	if (!cells)
 		return;
 	functions_add_count(&line, process);
-	functions_add_unsampled(&line, process);
 	paragraph_print(&line, "sampled");
 	if (state.known && !(state.length == 2 && !memcmp(state.bytes, "on", 2))) {
 		paragraph_text(&line, state.bytes, state.length);
@@ -139,6 +174,22 @@ void functions_explain_empty(const struct report *report, const struct style *st
 	paragraph_print(&line, "no rows");
 }
 
+static void put_threads(struct json_writer *json, const struct profile *profile)
+{
+	json_put_begin(json, "by_thread", '[');
+	for (size_t i = 0; i < profile->sampled_thread_count; i++) {
+		const struct sampled_thread *thread = &profile->sampled_threads[i];
+
+		json_write_begin(json, '{');
+		json_put_unsigned(json, "tid", thread->tid);
+		json_put_unsigned(json, "samples", thread->sums.samples);
+		json_put_unsigned(json, "cpu_sampled_ns", thread->sums.cpu_ns);
+		json_put_unsigned(json, "clock_ns", thread->clock_ns);
+		json_write_end(json, '}');
+	}
+	json_write_end(json, ']');
+}
+
 static void put_process(struct json_writer *json, struct process *process)
 {
 	const struct sample_cells *cells = sample_cells_of(process);
@@ -157,6 +208,7 @@ static void put_process(struct json_writer *json, struct process *process)
 	json_put_unsigned(json, "moved", cells ? cells->moved : 0);
 	json_put_unsigned(json, "unequal", cells ? cells->unequal : 0);
 	json_put_unsigned(json, "no_python", cells ? cells->no_python : 0);
+	put_threads(json, process->profile);
 	json_write_end(json, '}');
 }
 

@@ -18,8 +18,5 @@ struct sampled_clocks sampled_clocks_of(const struct process *process);
 
 /* Adds `N samples of T of CPU time in M threads`. */
 void functions_add_count(struct paragraph *line, const struct process *process);
-/* Adds how much of the threads' CPU time no sample represents. Nothing if their clocks are not
- * known, or only a part of the trace is shown. */
-void functions_add_unsampled(struct paragraph *line, const struct process *process);
 
 #endif

@@ -71,8 +71,7 @@ static void put_name(struct block_writer *writer, uint32_t id)
 static void put_frames(struct block_writer *writer)
 {
 	for (uint32_t id = 1; id <= STACKS; id++) {
-		struct trace_frame *frame = block_writer_record(
-			writer, TRACE_FRAME, sizeof *frame);
+		struct trace_frame *frame = block_writer_record(writer, TRACE_FRAME, sizeof *frame);
 
 		frame->frame = id;
 		frame->parent = id - 1 - draw(id < 4 ? id : id / 4);

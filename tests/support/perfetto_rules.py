@@ -8,8 +8,12 @@
   - names are ids of interned names, in packets that say that they need them
   - a counter value is on a track of a counter
   - a flow that ends has begun
+  - a CPU sample has a stack of its sequence, and a frame has a function and a mapping
 """
-import gzip
+import collections, gzip
+
+# frames: (function, library or file, offset), the outermost first. mode: 0 if it was not on a core. count: CPU time of the process so far.
+Sample = collections.namedtuple("Sample", "at tid frames mode count")
 
 
 def varint(data, at):
@@ -45,6 +49,7 @@ class Checker:
         self.open, self.last, self.flows, self.ended = {}, {}, set(), set()
         self.slices = []    # (track, name, category, begin, end)
         self.counters = {}  # {track: [value, ...]}
+        self.samples, self.stacks = [], {}  # stacks: by sequence, by field of InternedData
 
     def descriptor(self, message):
         track = fields(message)
@@ -70,6 +75,21 @@ class Checker:
                 entry = fields(entry)
                 assert entry[1][0] not in table
                 table[entry[1][0]] = entry[2][0].decode("utf-8")
+
+    def intern_stacks(self, number, message):
+        tables = self.stacks.setdefault(number, {field: {} for field in (5, 6, 7, 17, 19)})
+        for field, entries in fields(message).items():
+            for entry in map(fields, entries if field in tables else []):
+                assert entry[1][0] not in tables[field], entry
+                tables[field][entry[1][0]] = entry
+
+    def sample(self, packet, number, message):
+        sample, (functions, frames, stacks, paths, mappings) = fields(message), (self.stacks[number][field] for field in (5, 6, 7, 17, 19))
+        shown = [(functions[frame[2][0]][2][0].decode(), paths[mappings[frame[3][0]][7][0]][2][0].decode(), frame[4][0])
+                 for frame in (frames[frame] for frame in stacks[sample[4][0]][2])]
+        assert packet[13] == [2] and sample[1] == [0] and sample[2][0] and shown, sample
+        assert not self.samples or self.samples[-1].at <= packet[8][0], "not in the order of time"
+        self.samples.append(Sample(packet[8][0], sample[3][0], shown, sample[5][0], sample[6][0]))
 
     def event(self, packet, sequence, message):
         event = fields(message)
@@ -105,8 +125,12 @@ def check(data):
         assert number and len(packet.get(12, [])) <= 1, packet
         if 59 in packet:
             checker.begin(packet, number)
-        if 12 in packet:
+        if 12 in packet and number in checker.sequences:
             checker.intern(checker.sequences[number], packet[12][0])
+        elif 12 in packet:
+            checker.intern_stacks(number, packet[12][0])
+        if 66 in packet:
+            checker.sample(packet, number, packet[66][0])
         if 60 in packet:
             checker.descriptor(packet[60][0])
         if 11 in packet:

@@ -19,7 +19,7 @@ def first_screen(folder, **env):
     python = PYTHONS[-1] if PYTHONS else None
     if not python:
         raise Skip("no Python with a global interpreter lock")
-    traced(folder, python, SCRIPT, 60, env={"PPERF_SAMPLE": "99", **env})
+    traced(folder, python, SCRIPT, 40, env={"PPERF_SAMPLE": "99", **env})
     return " ".join(report(folder / "trace.bin", "--width", "200").stdout.decode().split())
 
 
@@ -33,8 +33,8 @@ def works_in(screen, line):
 def the_line_that_works_and_those_that_wait_are_named(folder):
     screen = first_screen(folder, PPERF_SAMPLE_CLOCK="wall")
     assert works_in(screen, place("tokenise", "the line that works")), screen
-    assert place("<module>", "the line that waits") + " waits " in screen, screen
-    assert re.search(re.escape(place("metric", "the line that holds the lock")) + r" waits \S+ \S+ of \S+ \S+ of another thread", screen), screen
+    assert place("<module>", "the line that waits") + " waits for " in screen, screen
+    assert re.search("; in another thread, " + re.escape(place("metric", "the line that holds the lock")) + r" waits for \S+ \S+ of the \S+ m?s", screen), screen
     assert re.search(r"cpu_samples \S.* \(99 Hz of wall time, by (perf|clock)\)", screen), screen
 
 
@@ -42,7 +42,7 @@ def the_line_that_works_and_those_that_wait_are_named(folder):
 def samples_of_cpu_time_name_no_line_that_waits(folder):
     screen = first_screen(folder, PPERF_SAMPLE_KIND="clock")
     assert works_in(screen, place("tokenise", "the line that works")), screen
-    assert " waits " not in screen and "(99 Hz of cpu time, by clock)" in screen, screen
+    assert " waits for " not in screen and "(99 Hz of cpu time, by clock)" in screen, screen
     assert "the frames are tried" not in screen, screen
 
 

@@ -145,6 +145,30 @@ START_TEST(what_no_sample_represents_is_said)
 }
 END_TEST
 
+/* The second thread has 10 ms of samples, and its clock counted 30 ms. */
+START_TEST(the_thread_that_differs_most_is_named)
+{
+	struct trace_builder *builder = plain_python();
+	struct trace_sampled_thread *thread;
+	struct report_run run;
+
+	build_clock(builder, 31 * MS, 35 * MS, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		thread = build_record(
+			builder, SAMPLER, TRACE_SAMPLED_THREAD, sizeof *thread, (32 + i) * MS);
+		if (!i)
+			thread->head.flags = TRACE_SAMPLED_THREAD_RESUMED;
+		thread->tid = 1002;
+		thread->cpu_ns = i * 30 * MS;
+	}
+	build_sample(builder, 34 * MS, 0, 2, TRACE_SAMPLE_ON_CPU)->python = 1;
+	run = run_report(builder, "table --by function trace.bin --width 1000");
+	output_has(run.out, "most in thread 1002 with 10.00 ms of 30.00 ms\n");
+	run = run_report(NULL, "table --by function trace.bin -f json");
+	output_has(run.out, "\"by_thread\"");
+}
+END_TEST
+
 START_TEST(a_program_without_ranges_has_a_verdict)
 {
 	const struct report_run run = run_report(plain_python(), "trace.bin --width 200");
@@ -217,8 +241,10 @@ START_TEST(lines_that_wait_are_named)
 	build_clock(builder, 40 * MS, 0, TRACE_SAMPLED_THREAD_RESUMED);
 	build_sample(builder, 42 * MS, 0, 2, TRACE_SAMPLE_BLOCKED)->python = 4;
 	run = run_report(builder, "trace.bin --width 1000");
-	output_has(run.out, "; <module> [job.py:20] waits 10.00 ms of 40.00 ms; "
-			    "metric [job.py:17] waits 10.00 ms of 10.00 ms of another thread\n");
+	output_has(run.out,
+		"; <module> [job.py:20] waits for 10.00 ms of the 40.00 ms of its "
+		"thread; in another thread, metric [job.py:17] waits for 10.00 ms of the "
+		"10.00 ms\n");
 }
 END_TEST
 
@@ -476,6 +502,7 @@ int main(void)
 		lines_and_libraries_are_keys_too,
 		a_line_has_the_time_of_what_it_calls_outside_of_python,
 		callers_are_below_each_function, what_no_sample_represents_is_said,
+		the_thread_that_differs_most_is_named,
 		a_program_without_ranges_has_a_verdict,
 		the_first_screen_leaves_out_callers_in_libraries, code_of_pperf_is_one_row,
 		lines_count_what_runs_in_them, lines_that_wait_are_named,
