@@ -72,6 +72,8 @@ def a_storm_of_forks_beside_a_working_thread(folder):
 
 @case
 def the_smallest_stacks_and_a_small_limit(folder):
+    if SANITIZED:
+        raise Skip("a sanitizer's runtime needs larger stacks")
     in_each_rung(folder, STORMS, "small", 200, before=("sh", "-c", 'ulimit -s 128; exec "$@"', "sh"))
 
 
