@@ -118,7 +118,8 @@ def samples_take_few_bytes(folder):
     parts = [[size for at, size in sizes if at < 5e9], [size for at, size in sizes if at > 2 / 3 * sizes[-1][0]]]
     means = [sum(part) / len(part) for part in parts]
     print("# %d samples; bytes of one in the first 5 s: %.0f, in the last third: %.0f" % (len(sizes), *means))
-    assert len(parts[1]) > 300 and means[1] <= 80 and means[0] <= 300, means
+    # The import has stacks of 150 frames, most of them new. Where the sampler has halved its rate, a sample has more new frames.
+    assert len(parts[1]) > 100 and means[1] <= 100 and means[0] <= 1000, means
 
 
 @case
