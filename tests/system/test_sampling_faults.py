@@ -52,7 +52,8 @@ def jumps_out_of_recursion_and_handlers_are_survived(folder):
     for samples in in_each_rung(folder, STORMS, "jumps", 0.7):
         if samples.meta["sample.source"] == "perf":
             # A stack that was left while its outer part was read is cut.
-            assert samples.complete() > 0.9 and functions_of_all(samples)["recurse"] > 10, (samples.complete(), functions_of_all(samples))
+            recursions = sum(count for name, count in functions_of_all(samples).items() if name.startswith("recurse"))  # the compiler adds ".isra.0"
+            assert samples.complete() > 0.9 and recursions > 10, (samples.complete(), functions_of_all(samples))
 
 
 @case
