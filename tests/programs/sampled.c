@@ -138,12 +138,17 @@ static int call_read(void)
 	return (int)read(ends[0], &byte, 1);
 }
 
+static int call_usleep(void)
+{
+	return usleep(1000);
+}
+
 static const struct {
 	const char *name;
 	int (*call)(void);
 } calls[] = { { "poll", call_poll }, { "epoll_wait", call_epoll }, { "nanosleep", call_nanosleep },
 	{ "select", call_select }, { "recv", call_recv }, { "sem_timedwait", call_semaphore },
-	{ "read", call_read } };
+	{ "read", call_read }, { "usleep", call_usleep } };
 #define CALLS (sizeof calls / sizeof calls[0])
 
 static void *write_bytes(void *unused)

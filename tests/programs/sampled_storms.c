@@ -78,7 +78,7 @@ static bool loads(long count, const char *path)
 static jmp_buf outside;
 static sigjmp_buf outside_of_handler;
 
-static __attribute__((noipa)) unsigned long recurse(unsigned depth)
+static __attribute__((noinline)) unsigned long recurse(unsigned depth)
 {
 	volatile char room[200];
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Reads the CPU samples of a trace (PPERF_SAMPLE), with the functions of their addresses."""
-import bisect, collections, functools, os, pathlib, subprocess
+import bisect, collections, functools, os, pathlib, resource, subprocess
 import raw_trace
+from harness import Skip
 
 ON_CPU, WAITS, BLOCKED, KERNEL = 1, 2, 3, 4
 HAS_NODE, GUESSED, CUT, MOVED, NO_PYTHON, UNEQUAL = 1, 2, 4, 8, 16, 32
@@ -103,3 +104,22 @@ def traced_samples(folder):
 
 def can_open_events():
     return open("/proc/sys/kernel/perf_event_paranoid").read().strip() in ("-1", "0", "1", "2") and os.uname().machine == "x86_64"
+
+
+def nobody_without_locked_memory(folder, *command):
+    """Returns what makes a new process one of a user without privileges that may lock no memory, and lets that user write to the folder. `command`: is
+    tried first, because that user may not be able to read the build."""
+    if os.getuid():
+        raise Skip("needs root, to become a user without privileges")
+    os.chmod(folder, 0o777)
+    for parent in [folder.parent, folder.parent.parent]:
+        if parent.name.startswith("pperf-test-"):
+            os.chmod(parent, 0o711)  # made by the runner, for this test alone
+
+    def become_nobody():
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+        os.setgid(65534)
+        os.setuid(65534)
+    if subprocess.run(command, preexec_fn=become_nobody, capture_output=True).returncode:
+        raise Skip("another user cannot read the build")
+    return become_nobody

@@ -107,6 +107,16 @@ def report(*arguments, check=0, timeout=300):
     return result
 
 
+def install_tools(home, library=LIBRARY):
+    """Makes the folders of an installation, with its launcher, in a new folder. Returns the launcher."""
+    (home / "bin").mkdir(parents=True)
+    (home / "lib").mkdir()
+    for source, target in ((ROOT / "scripts/pperf", "bin/pperf"), (ROOT / "scripts/doctor.sh", "bin/doctor.sh"), (REPORT, "bin/pperf-report"),
+                           (library, "lib/libpperf.so")):
+        shutil.copy(source, home / target)
+    return str(home / "bin" / "pperf")
+
+
 def dump(path, kinds=None):
     """The records of one trace, ordered by time, without the lines of nodes. `kinds`: only records
     of these kinds."""

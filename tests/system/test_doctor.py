@@ -12,12 +12,7 @@ def doctor(folder, *command, library=LIBRARY, env=None, check=None):
     examine as the library."""
     home = folder / "installed"
     if not home.exists():
-        (home / "bin").mkdir(parents=True)
-        (home / "lib").mkdir()
-        shutil.copy(ROOT / "scripts" / "pperf", home / "bin")
-        shutil.copy(ROOT / "scripts" / "doctor.sh", home / "bin")
-        shutil.copy(REPORT, home / "bin" / "pperf-report")
-        shutil.copy(library, home / "lib" / "libpperf.so")
+        install_tools(home, library)
     (folder / "work").mkdir(exist_ok=True)
     result = run(folder / "work", str(home / "bin" / "pperf"), "doctor", *command, env={"XDG_RUNTIME_DIR": str(folder), **(env or {})}, check=check)
     assert not list((folder / "work").iterdir()), "it left something behind"

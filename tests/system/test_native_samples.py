@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Native frames of CPU samples: stacks are complete, functions get their share, and where the kernel refuses events the clocks are sampled and
 the reason is said."""
-import collections, os, resource
 from cpu_samples import *
 from harness import *
 
@@ -65,19 +64,7 @@ def few_descriptors_are_enough_for_many_threads(folder):
 
 @case
 def where_little_memory_may_be_locked_some_threads_are_sampled_by_their_clock(folder):
-    if os.getuid():
-        raise Skip("needs root, to become a user without privileges")
-    os.chmod(folder, 0o777)
-    for parent in [folder.parent, folder.parent.parent]:
-        if parent.name.startswith("pperf-test-"):
-            os.chmod(parent, 0o711)  # made by the runner, for this test alone
-
-    def become_nobody():
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
-        os.setgid(65534)
-        os.setuid(65534)
-    if subprocess.run([program("native_stacks"), "0", "0"], preexec_fn=become_nobody, capture_output=True).returncode:
-        raise Skip("another user cannot read the build")
+    become_nobody = nobody_without_locked_memory(folder, program("native_stacks"), "0", "0")
     # The kernel counts what all processes of this user lock, also those of a test that runs beside this one.
     samples = run_sampled(folder, 0.3, 60, preexec_fn=become_nobody)
     assert "lock no more memory" in samples.meta["source.cpu_samples"], samples.meta

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """CPU samples where the kernel refuses what they need, and of programs that are hard to sample: the program's output and status are the same, every loss
 is counted, and the reason is in the trace, on the first screen and in what `pperf doctor` says."""
-import resource
 from cpu_samples import *
 from harness import *
 from python_versions import interpreters
@@ -53,7 +52,8 @@ def jumps_out_of_recursion_and_handlers_are_survived(folder):
     for samples in in_each_rung(folder, STORMS, "jumps", 0.7):
         if samples.meta["sample.source"] == "perf":
             # A stack that was left while its outer part was read is cut.
-            assert samples.complete() > 0.9 and functions_of_all(samples)["recurse"] > 10, (samples.complete(), functions_of_all(samples))
+            recursions = sum(count for name, count in functions_of_all(samples).items() if name.startswith("recurse"))  # the compiler adds ".isra.0"
+            assert samples.complete() > 0.9 and recursions > 10, (samples.complete(), functions_of_all(samples))
 
 
 @case
@@ -72,6 +72,8 @@ def a_storm_of_forks_beside_a_working_thread(folder):
 
 @case
 def the_smallest_stacks_and_a_small_limit(folder):
+    if SANITIZED:
+        raise Skip("a sanitizer's runtime needs larger stacks")
     in_each_rung(folder, STORMS, "small", 200, before=("sh", "-c", 'ulimit -s 128; exec "$@"', "sh"))
 
 
@@ -95,13 +97,7 @@ def expect_reason(folder, samples, reason):
 
 
 def doctor_says(folder, before, reason, **options):
-    home = folder / "installed"
-    (home / "bin").mkdir(parents=True)
-    (home / "lib").mkdir()
-    for source, target in ((ROOT / "scripts/pperf", "bin/pperf"), (ROOT / "scripts/doctor.sh", "bin/doctor.sh"), (REPORT, "bin/pperf-report"),
-                           (LIBRARY, "lib/libpperf.so")):
-        shutil.copy(source, home / target)
-    result = subprocess.run([*before, str(home / "bin/pperf"), "doctor"], cwd=folder, capture_output=True, text=True, timeout=120,
+    result = subprocess.run([*before, install_tools(folder / "installed"), "doctor"], cwd=folder, capture_output=True, text=True, timeout=120,
                             env=environment(XDG_RUNTIME_DIR=str(folder)), **options)
     assert reason in " ".join(result.stdout.split()), result
 
@@ -140,26 +136,14 @@ def a_filter_that_refuses_to_read_memory_is_named(folder):
 
 @case
 def no_memory_that_may_be_locked_is_named(folder):
-    if os.getuid() or not can_open_events():
-        raise Skip("needs root, to become a user without privileges, and perf_event_open")
-    os.chmod(folder, 0o777)
-    for parent in [folder.parent, folder.parent.parent]:
-        if parent.name.startswith("pperf-test-"):
-            os.chmod(parent, 0o711)  # made by the runner, for this test alone
-
-    def become_nobody():
-        resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
-        os.setgid(65534)
-        os.setuid(65534)
-    if subprocess.run([STORMS, "small", "0"], preexec_fn=become_nobody, capture_output=True).returncode:
-        raise Skip("another user cannot read the build")
-    (folder / "run").mkdir(mode=0o777)
-    os.chmod(folder / "run", 0o777)
+    become_nobody = nobody_without_locked_memory(folder, program("native_stacks"), "0", "0")
+    if not can_open_events():
+        raise Skip("this kernel refuses perf_event_open")
     # 60 threads need more than the kernel permits each user to lock, without a limit of the process.
-    result = subprocess.run([program("native_stacks"), "0.05", "60"], cwd=folder / "run", capture_output=True, text=True, timeout=300,
+    result = subprocess.run([program("native_stacks"), "0.05", "60"], cwd=folder, capture_output=True, text=True, timeout=300,
                             preexec_fn=become_nobody, env=environment(LD_PRELOAD=preload(), PPERF_SAMPLE=str(HZ)))
     assert result.returncode == 0 and result.stdout == "done\n" and not result.stderr, result
-    expect_reason(folder / "run", traced_samples(folder / "run"), "RLIMIT_MEMLOCK")
+    expect_reason(folder, traced_samples(folder), "RLIMIT_MEMLOCK")
 
 
 @case
@@ -171,24 +155,6 @@ def sixty_four_descriptors_are_enough(folder):
         # The clock alone has no native frames of running threads; events need no descriptor once they are mapped.
         expected = "PPERF_SAMPLE_KIND" if "PPERF_SAMPLE_KIND" in env else "on" if can_open_events() else "refused"
         assert expected in samples.meta["source.cpu_samples"], samples.meta["source.cpu_samples"]
-
-
-@case
-def a_program_that_is_killed_keeps_its_samples_in_each_rung(folder):
-    for number, env in enumerate(RUNGS):
-        at = folder / str(number)
-        at.mkdir()
-        process = subprocess.Popen([STORMS, "jumps", "60"], cwd=at, stdout=subprocess.DEVNULL,
-                                   env=environment(LD_PRELOAD=preload(), PPERF_SAMPLE=str(HZ), **env))
-        cpu = lambda: sum(map(int, open("/proc/%d/stat" % process.pid).read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
-        while cpu() < 1.5:
-            time.sleep(0.01)
-        used = cpu()
-        process.kill()
-        process.wait()
-        samples = traced_samples(at)
-        weight = samples.weight(lambda r: r.state in (ON_CPU, KERNEL)) / 1e9 + samples.lost / HZ
-        assert weight > used - 0.2, (env, weight, used)
 
 
 main()
