@@ -34,7 +34,8 @@ struct kept_rows {
 };
 
 /* Adds the rows that were kept for the view `view`. `is_arranged`: they depend on how the options
- * sort and prune rows. `processes`: the process alone, if the view adds warnings to it, else NULL. */
+ * sort and prune rows. `processes`: the process alone, if the view adds warnings to it, else
+ * NULL. */
 struct kept_rows kept_rows_begin(const struct options *options, struct process *process,
 	struct rows *rows, const char *view, bool is_arranged, struct processes *processes);
 /* Keeps the rows and warnings that were added since kept_rows_begin. */
