@@ -261,8 +261,8 @@ def some_traces_are_not_kept(folder):
     small.unlink()
     assert not entries(cache)
     path = job(folder, 2)
-    told(cache / "of ranks", "diagnose", path)
-    assert kinds(cache / "of ranks") == {"profile": 2}
+    told(folder / "of ranks", "diagnose", path)
+    assert kinds(folder / "of ranks") == {"profile": 2}
     alone = folder / "alone" / "trace.bin"
     alone.parent.mkdir()
     content = bytearray(path.read_bytes())
