@@ -232,6 +232,19 @@ START_TEST(what_is_cut_anywhere_is_refused)
 }
 END_TEST
 
+/* A view may make an array with an element for each text. */
+static void check_texts(const struct process *process)
+{
+	const struct tree *tree = process->profile->tree;
+	const uint32_t texts = string_table_count(process->texts);
+
+	for (uint32_t id = 0; id < tree->count; id++) {
+		ck_assert_uint_lt(tree->nodes[id].name, texts);
+		ck_assert_uint_lt(tree->nodes[id].domain, texts);
+		ck_assert_uint_lt(tree->nodes[id].class, texts);
+	}
+}
+
 /* Each byte with some values: refused, or usable. */
 START_TEST(damaged_bytes_are_refused_or_usable)
 {
@@ -247,6 +260,7 @@ START_TEST(damaged_bytes_are_refused_or_usable)
 
 		*byte = (char)values[at % sizeof values];
 		if (decode(&read, kept, bytes)) {
+			check_texts(&read);
 			accepted++;
 			use_rest(&read);
 			if (at % 31 == 0)
