@@ -241,6 +241,13 @@ void cache_key_add(struct cache_key *key, uint64_t value)
 		key->words[9] = hash_u64(key->words[9] ^ hash_u64(value));
 }
 
+void cache_key_add_text(struct cache_key *key, const char *text)
+{
+	for (; text && *text; text++)
+		cache_key_add(key, (unsigned char)*text);
+	cache_key_add(key, text ? 256 : 257);
+}
+
 /* ---- entries ---- */
 
 static struct cache_footer footer_of(

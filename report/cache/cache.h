@@ -63,6 +63,8 @@ bool cache_key_is_set(const struct cache_key *key);
 bool cache_key_is_current(const struct cache_key *key, const char *path);
 /* Changes the key to that of something that depends on `value`, too. */
 void cache_key_add(struct cache_key *key, uint64_t value);
+/* The same of a text; NULL differs from all texts. */
+void cache_key_add_text(struct cache_key *key, const char *text);
 
 /* Opens an entry for reading and sets `part`. `kind`: of at most 15 characters. Returns -1 if there
  * is none that can be believed. */

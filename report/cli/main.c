@@ -57,10 +57,26 @@ static void arrange_one(const struct options *options, struct process *process, 
 	struct kept_rows kept = { .found = false };
 
 	if (only_rows)
-		kept = kept_rows_begin(options, process, rows, view->name, true);
+		kept = kept_rows_begin(options, process, rows, view->name, true, NULL);
 	if (!kept.found)
 		view->arrange_process(options, process, rows);
 	if (!kept.found && only_rows)
+		kept_rows_end(&kept);
+}
+
+/* Adds the rows of all processes. They are kept if the view can and there is one process. */
+static void arrange_all(
+	const struct options *options, struct processes *processes, struct rows *rows)
+{
+	const struct view *view = options->view;
+	const bool is_kept = view->keeps_rows && processes->count == 1;
+	struct kept_rows kept = { .found = false };
+
+	if (is_kept)
+		kept = kept_rows_begin(options, processes->all, rows, view->name, true, processes);
+	if (!kept.found)
+		view->arrange(options, processes, rows);
+	if (!kept.found && is_kept)
 		kept_rows_end(&kept);
 }
 
@@ -69,7 +85,7 @@ static void arrange_report(struct report *report, const struct options *options)
 	const struct processes *processes = report->processes;
 
 	if (options->view->arrange)
-		options->view->arrange(options, report->processes, &report->rows);
+		arrange_all(options, report->processes, &report->rows);
 	for (size_t i = 0; options->view->arrange_process && i < processes->shown; i++)
 		arrange_one(options, &processes->all[i], &report->rows);
 }

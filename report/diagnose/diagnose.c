@@ -771,7 +771,7 @@ static void diagnose_process(const struct options *options, struct processes *pr
 	struct kept_rows kept = { .found = false };
 
 	if (processes->count == 1)
-		kept = kept_rows_begin(options, process, rows, "diagnose", false);
+		kept = kept_rows_begin(options, process, rows, "diagnose", false, NULL);
 	if (!kept.found)
 		add_all_rows(options, processes, process, rows);
 	if (!kept.found && processes->count == 1)

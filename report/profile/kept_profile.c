@@ -27,7 +27,8 @@ static void write_kernels(const struct launch_configs *kernels, struct value_wri
 	}
 }
 
-static struct launch_configs *read_kernels(struct tree *tree, struct value_reader *reader)
+static struct launch_configs *read_kernels(
+	struct tree *tree, uint32_t texts, struct value_reader *reader)
 {
 	struct launch_configs *kernels = launch_configs_new();
 	const uint64_t count = value_read_below(reader, LAUNCH_CONFIGS_MAX + 1);
@@ -40,7 +41,7 @@ static struct launch_configs *read_kernels(struct tree *tree, struct value_reade
 		value_read(reader, kernel, sizeof *kernel);
 		memset(&kernel->samples, 0, sizeof kernel->samples);
 		percentiles_read(&kernel->samples, reader, &tree->budget);
-		value_check(reader, kernel->node < tree->count);
+		value_check(reader, kernel->node < tree->count && kernel->name < texts);
 	}
 	return kernels;
 }
@@ -113,7 +114,8 @@ static void read_numbers(struct profile *profile, struct value_reader *reader)
 	profile->has_steps = value_read_below(reader, 1);
 	profile->unattributed = (uint32_t)value_read_below(reader, last);
 	profile->async_ranges = (uint32_t)value_read_below(reader, last);
-	profile->counter_unit = (uint32_t)value_read_below(reader, UINT32_MAX);
+	profile->counter_unit = (uint32_t)value_read_below(
+		reader, string_table_count(profile->texts) - 1);
 }
 
 /* The arrays of the profile, and the members with their lengths. */
@@ -166,9 +168,9 @@ struct profile *profile_read(struct trace_reader *reader, struct string_table *t
 	profile->options = *options;
 	profile->reader = reader;
 	profile->texts = texts;
-	profile->tree = tree_read(from);
+	profile->tree = tree_read(string_table_count(texts), from);
 	read_numbers(profile, from);
-	profile->kernels = read_kernels(profile->tree, from);
+	profile->kernels = read_kernels(profile->tree, string_table_count(texts), from);
 	profile->names = read_names(profile, from);
 	read_arrays(profile, from);
 	profile->memory = memory_read(profile, from);

@@ -7,7 +7,8 @@
 #include "report/profile/kept_profile.h"
 
 void tree_write(const struct tree *tree, struct value_writer *writer);
-struct tree *tree_read(struct value_reader *reader);
+/* `texts`: number of texts. */
+struct tree *tree_read(uint32_t texts, struct value_reader *reader);
 /* `profile`: has its tree, and the ranges and threads of the times at which memory ran out. */
 void memory_write(const struct memory_owners *memory, struct value_writer *writer);
 struct memory_owners *memory_read(const struct profile *profile, struct value_reader *reader);

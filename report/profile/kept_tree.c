@@ -104,7 +104,7 @@ static bool is_finite(long double value)
 	return value - value == 0;
 }
 
-static void read_worst(struct node_worst *worst, struct value_reader *reader)
+static void read_worst(struct node_worst *worst, uint32_t texts, struct value_reader *reader)
 {
 	uint64_t own_bytes;
 
@@ -114,13 +114,14 @@ static void read_worst(struct node_worst *worst, struct value_reader *reader)
 		free(worst->own);
 		worst->own = NULL;
 	}
-	value_check(reader, value_is_bool(&worst->found) &&
+	value_check(reader, value_is_bool(&worst->found) && worst->label < texts &&
 				    (!worst->own || worst->own_bytes == own_bytes) &&
 				    is_finite(worst->value) && is_finite(worst->before) &&
 				    is_finite(worst->after));
 }
 
-static void read_parts(struct tree *tree, uint32_t id, uint64_t parts, struct value_reader *reader)
+static void read_parts(
+	struct tree *tree, uint32_t id, uint64_t parts, uint32_t texts, struct value_reader *reader)
 {
 	percentiles_read(&tree->nodes[id].samples, reader, &tree->budget);
 	if (parts & HAS_GPU)
@@ -130,7 +131,7 @@ static void read_parts(struct tree *tree, uint32_t id, uint64_t parts, struct va
 	if (parts & HAS_TENSORS)
 		value_read(reader, tree_new_tensors(tree, id), sizeof(struct node_tensors));
 	if (parts & HAS_WORST)
-		read_worst(tree_worst(tree, id), reader);
+		read_worst(tree_worst(tree, id), texts, reader);
 	if (parts & HAS_SAMPLED)
 		value_read(reader, tree_sampled(tree, id), sizeof(struct node_sampled));
 	if (parts & HAS_MEMORY)
@@ -149,14 +150,16 @@ static bool are_good_flags(const struct node *node)
 
 /* Adds the node to the tree, which decides its number, its depth and its place among its parent's
  * children. Node 0 is there. */
-static void read_node(struct tree *tree, uint32_t id, uint32_t count, struct value_reader *reader)
+static void read_node(
+	struct tree *tree, uint32_t id, uint32_t count, uint32_t texts, struct value_reader *reader)
 {
 	const uint64_t parts = value_read_below(reader, HAS_ALL);
 	struct node kept, *node;
 
 	value_read(reader, &kept, sizeof kept);
 	if (!value_check(reader, are_good_flags(&kept) && kept.kind < NODE_KIND_COUNT &&
-					 kept.forward_node < count &&
+					 kept.forward_node < count && kept.name < texts &&
+					 kept.domain < texts && kept.class < texts &&
 					 (id ? kept.parent < id : !kept.parent && !kept.class)) ||
 		(id && !value_check(reader, tree_restore_child(tree, &kept) == id)))
 		return;
@@ -173,10 +176,10 @@ static void read_node(struct tree *tree, uint32_t id, uint32_t count, struct val
 	kept.worst = NULL;
 	kept.sampled = NULL;
 	*node = kept;
-	read_parts(tree, id, parts, reader);
+	read_parts(tree, id, parts, texts, reader);
 }
 
-struct tree *tree_read(struct value_reader *reader)
+struct tree *tree_read(uint32_t texts, struct value_reader *reader)
 {
 	struct tree *tree = tree_new();
 	const uint32_t count = (uint32_t)value_read_below(reader, UINT32_MAX);
@@ -184,7 +187,7 @@ struct tree *tree_read(struct value_reader *reader)
 	tree->has_parts = value_read_below(reader, 1);
 	tree->budget.spills = value_read_u64(reader);
 	for (uint32_t id = 0; id < count && !reader->failed; id++)
-		read_node(tree, id, count, reader);
+		read_node(tree, id, count, texts, reader);
 	value_check(reader, count > 0);
 	return tree;
 }

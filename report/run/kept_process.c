@@ -14,29 +14,22 @@
 
 /* ---- keys ---- */
 
-static void add_text(struct cache_key *key, const char *text)
-{
-	for (; text && *text; text++)
-		cache_key_add(key, (unsigned char)*text);
-	cache_key_add(key, text ? 256 : 257);
-}
-
 struct cache_key kept_process_key(const struct process *process, const struct options *options)
 {
 	const struct profile_options wanted = process_profile_options(process, options);
 	struct cache_key key = { { 0 } };
 
-	if (options->no_cache || process->join || process->windows || process->handovers || options->steps ||
-		options->categories || options->graphs || options->redact)
+	if (options->no_cache || process->join || process->windows || process->handovers ||
+		options->steps || options->categories || options->graphs || options->redact)
 		return key;
 	key = open_trace_key(process->path, process->reader);
 	cache_key_add(&key, options->no_steps);
-	add_text(&key, options->step_marker);
+	cache_key_add_text(&key, options->step_marker);
 	cache_key_add(&key, wanted.no_fold);
 	cache_key_add(&key, wanted.demangle);
 	cache_key_add(&key, (uint64_t)wanted.device);
 	cache_key_add(&key, wanted.pick_metric ? METRIC_COUNT : wanted.metric);
-	add_text(&key, wanted.counter);
+	cache_key_add_text(&key, wanted.counter);
 	return key;
 }
 

@@ -6,6 +6,7 @@
 #include "report/import/open_trace.h"
 #include "report/table/computed_row.h"
 #include "report/trace/trace_header.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +32,7 @@ struct kept_cell {
 
 struct kept_head {
 	uint64_t rows, hidden_by_percent, hidden_by_depth, hidden_by_top, beyond_max;
-	uint64_t empty_explained;
+	uint64_t empty_explained, warnings;
 };
 
 /* Returns true if the options select all of a trace and name it as usual. Options that change only
@@ -50,13 +51,6 @@ static bool selects_all(const struct options *options)
 	       options->instances == INSTANCES_SUM && options->demangle == DEMANGLE_SHORT;
 }
 
-static void add_text(struct cache_key *key, const char *text)
-{
-	for (; text && *text; text++)
-		cache_key_add(key, (unsigned char)*text);
-	cache_key_add(key, text ? 256 : 257);
-}
-
 /* Returns the key of the rows; all zero if they are not kept. */
 static struct cache_key rows_key(const struct options *options, const struct process *process,
 	const char *view, bool is_arranged)
@@ -68,12 +62,12 @@ static struct cache_key rows_key(const struct options *options, const struct pro
 	if (!selects_all(options) || process->symbols)
 		return key;
 	key = open_trace_key(process->path, process->reader);
-	add_text(&key, view);
+	cache_key_add_text(&key, view);
 	cache_key_add(&key, options->style.ascii);
 	cache_key_add(&key, options->style.iec);
 	/* Findings have commands, which name the traces and select the same. */
 	for (size_t i = 0; i < options->file_count; i++)
-		add_text(&key, options->files[i]);
+		cache_key_add_text(&key, options->files[i]);
 	cache_key_add(&key, options->all);
 	cache_key_add(&key, (uint64_t)options->rank);
 	cache_key_add(&key, profile->metric);
@@ -87,7 +81,7 @@ static struct cache_key rows_key(const struct options *options, const struct pro
 	cache_key_add(&key, options->top);
 	cache_key_add(&key, options->depth);
 	cache_key_add(&key, options->rows_max);
-	add_text(&key, options->sort);
+	cache_key_add_text(&key, options->sort);
 	return key;
 }
 
@@ -156,19 +150,39 @@ static bool put_row(struct text_builder *out, const struct row *row, size_t firs
 	return out->used <= KEPT_ROWS_BYTES_MAX;
 }
 
-char *kept_rows_encode(const struct rows *rows, const struct rows *before, size_t *bytes)
+/* Appends the warnings, each with its length before it. Returns false if one was moved to the
+ * first ones. */
+static bool put_warnings(struct text_builder *out, const struct kept_rows *kept)
 {
+	const struct processes *processes = kept->processes;
+
+	if (!processes)
+		return true;
+	for (size_t i = kept->warnings; i < processes->warning_count; i++) {
+		const uint32_t length = (uint32_t)strlen(processes->warnings[i]);
+
+		text_add_bytes(out, (const char *)&length, sizeof length);
+		put_text(out, processes->warnings[i], length);
+	}
+	return processes->warnings_first <= kept->warnings;
+}
+
+char *kept_rows_encode(const struct kept_rows *kept, size_t *bytes)
+{
+	const struct rows *rows = kept->rows, *before = &kept->before;
 	const struct kept_head head = { rows->count - before->count,
 		rows->hidden_by_percent - before->hidden_by_percent,
 		rows->hidden_by_depth - before->hidden_by_depth,
 		rows->hidden_by_top - before->hidden_by_top, rows->beyond_max - before->beyond_max,
-		rows->empty_explained };
+		rows->empty_explained,
+		kept->processes ? kept->processes->warning_count - kept->warnings : 0 };
 	struct text_builder out = { .text = NULL };
 	bool good = before->empty_explained == rows->empty_explained;
 
 	text_add_bytes(&out, (const char *)&head, sizeof head);
 	for (size_t i = before->count; good && i < rows->count; i++)
 		good = put_row(&out, &rows->rows[i], before->count);
+	good = good && put_warnings(&out, kept);
 	*bytes = out.used;
 	if (good)
 		return out.text;
@@ -265,19 +279,38 @@ static bool take_row(struct kept_bytes *from, struct process *process, struct ro
 	return good;
 }
 
-bool kept_rows_decode(struct process *process, struct rows *rows, const char *bytes, size_t count)
+/* Adds the warnings if `add`; else only looks whether they are whole. */
+static bool take_warnings(
+	struct kept_bytes from, uint64_t count, struct processes *processes, bool add)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t length;
+		const char *text;
+
+		if (!take_struct(&from, &length, sizeof length) || !(text = take(&from, length)) ||
+			length > INT_MAX)
+			return false;
+		if (add)
+			processes_warn(processes, "%.*s", (int)length, text);
+	}
+	return from.at == from.end && (!count || processes);
+}
+
+bool kept_rows_decode(const struct kept_rows *kept, const char *bytes, size_t count)
 {
 	struct kept_bytes from = { bytes, bytes + count };
+	struct rows *rows = kept->rows;
 	const size_t first = rows->count;
 	struct kept_head head;
 	bool good = take_struct(&from, &head, sizeof head);
 
 	for (uint64_t i = 0; good && i < head.rows; i++)
-		good = take_row(&from, process, rows, first, (size_t)i);
-	if (!good || from.at != from.end) {
+		good = take_row(&from, kept->process, rows, first, (size_t)i);
+	if (!good || !take_warnings(from, head.warnings, kept->processes, false)) {
 		rows->count = first;
 		return false;
 	}
+	take_warnings(from, head.warnings, kept->processes, true);
 	rows->hidden_by_percent += head.hidden_by_percent;
 	rows->hidden_by_depth += head.hidden_by_depth;
 	rows->hidden_by_top += head.hidden_by_top;
@@ -298,16 +331,18 @@ static bool read_kept(struct kept_rows *kept)
 		return false;
 	bytes = part.bytes <= KEPT_ROWS_BYTES_MAX ? xcalloc(part.bytes + 1) : NULL;
 	good = bytes && pread_all(fd, bytes, part.bytes, 0) == (int64_t)part.bytes &&
-	       kept_rows_decode(kept->process, kept->rows, bytes, part.bytes);
+	       kept_rows_decode(kept, bytes, part.bytes);
 	free(bytes);
 	close(fd);
 	return good;
 }
 
 struct kept_rows kept_rows_begin(const struct options *options, struct process *process,
-	struct rows *rows, const char *view, bool is_arranged)
+	struct rows *rows, const char *view, bool is_arranged, struct processes *processes)
 {
 	struct kept_rows kept = { .process = process,
+		.processes = processes,
+		.warnings = processes ? processes->warning_count : 0,
 		.rows = rows,
 		.before = *rows,
 		.key = rows_key(options, process, view, is_arranged) };
@@ -325,7 +360,7 @@ void kept_rows_end(const struct kept_rows *kept)
 
 	if (!cache_key_is_set(&kept->key) || kept->process->symbols)
 		return;
-	text = kept_rows_encode(kept->rows, &kept->before, &bytes);
+	text = kept_rows_encode(kept, &bytes);
 	fd = text && open_trace_key_is_current(&kept->key, kept->process->path)
 		     ? temporary_file_create()
 		     : -1;

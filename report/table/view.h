@@ -89,6 +89,8 @@ struct view {
 		const struct options *options, struct processes *processes, struct rows *rows);
 	void (*arrange_process)(
 		const struct options *options, struct process *process, struct rows *rows);
+	/* `arrange` makes computed rows and warnings only, which are kept (kept_rows.h). */
+	bool keeps_rows;
 	const char *reads; /* how to read the rows: a line of text before them; NULL: none */
 	/* What text says before the rows, NULL: nothing. */
 	void (*header)(const struct report *report, const struct style *style);

@@ -13,7 +13,9 @@
 struct made {
 	struct profile_fixture fixture;
 	struct process process;
+	struct processes processes;
 	struct rows rows;
+	struct kept_rows kept;
 };
 
 static void make_process(struct made *made)
@@ -29,6 +31,13 @@ static void make_process(struct made *made)
 		.texts = made->fixture.texts,
 		.profile = made->fixture.profile };
 	made->rows = (struct rows){ .hidden_by_top = 3 };
+	made->processes = (struct processes){ .all = &made->process, .count = 1 };
+	processes_warn(&made->processes, "before");
+	made->kept = (struct kept_rows){ .process = &made->process,
+		.processes = &made->processes,
+		.warnings = 1,
+		.rows = &made->rows,
+		.before = made->rows };
 }
 
 static void add_rows(struct made *made)
@@ -51,10 +60,14 @@ static void add_rows(struct made *made)
 	computed_row_add(&made->rows, computed, parent);
 	made->rows.hidden_by_percent = 9;
 	made->rows.hidden_by_top = 4;
+	processes_warn(&made->processes, "a warning of %d words", 5);
 }
 
 static void free_made(struct made *made)
 {
+	for (size_t i = 0; i < made->processes.warning_count; i++)
+		free(made->processes.warnings[i]);
+	free(made->processes.warnings);
 	free(made->rows.rows);
 	process_detach_all(&made->process);
 	fixture_free(&made->fixture);
@@ -62,10 +75,9 @@ static void free_made(struct made *made)
 
 static char *encode(struct made *made, size_t *bytes)
 {
-	const struct rows before = made->rows;
-
+	made->kept.before = made->rows;
 	add_rows(made);
-	return kept_rows_encode(&made->rows, &before, bytes);
+	return kept_rows_encode(&made->kept, bytes);
 }
 
 START_TEST(rows_are_read_as_they_were)
@@ -79,8 +91,10 @@ START_TEST(rows_are_read_as_they_were)
 	make_process(&made);
 	kept = encode(&made, &bytes);
 	ck_assert_ptr_nonnull(kept);
-	ck_assert(kept_rows_decode(&made.process, &made.rows, kept, bytes));
+	ck_assert(kept_rows_decode(&made.kept, kept, bytes));
 	ck_assert_uint_eq(made.rows.count, 4);
+	ck_assert_uint_eq(made.processes.warning_count, 3);
+	ck_assert_str_eq(made.processes.warnings[2], "a warning of 5 words");
 	ck_assert_uint_eq(made.rows.hidden_by_percent, 18);
 	ck_assert_uint_eq(made.rows.hidden_by_top, 5);
 	ck_assert_uint_eq(made.rows.rows[2].parent, NO_ROW);
@@ -116,20 +130,23 @@ END_TEST
 START_TEST(some_rows_are_not_kept)
 {
 	struct made made;
-	struct rows before;
 	struct row row;
 	size_t bytes;
 
 	make_process(&made);
-	before = made.rows;
 	row = tree_row(&made.process, made.process.profile->tree, 1);
 	rows_add(&made.rows, &row);
-	ck_assert_ptr_null(kept_rows_encode(&made.rows, &before, &bytes));
+	ck_assert_ptr_null(kept_rows_encode(&made.kept, &bytes));
 	made.rows.count = 0;
 	row = computed_row_new(&made.process, 1, "gap")->row;
 	row.tree = NULL; /* another one */
 	rows_add(&made.rows, &row);
-	ck_assert_ptr_null(kept_rows_encode(&made.rows, &before, &bytes));
+	ck_assert_ptr_null(kept_rows_encode(&made.kept, &bytes));
+	made.rows.count = 0;
+	processes_warn(&made.processes, "moved to the first");
+	processes_raise_warning(&made.processes);
+	processes_raise_warning(&made.processes);
+	ck_assert_ptr_null(kept_rows_encode(&made.kept, &bytes));
 	free_made(&made);
 }
 END_TEST
@@ -146,14 +163,15 @@ START_TEST(rows_that_are_cut_anywhere_are_refused)
 		cut = malloc(count + 1); /* of its own, for the sanitizer */
 		memcpy(cut, kept, count);
 		cut = realloc(cut, count ? count : 1);
-		ck_assert(!kept_rows_decode(&made.process, &made.rows, cut, count));
+		ck_assert(!kept_rows_decode(&made.kept, cut, count));
 		ck_assert_uint_eq(made.rows.count, 2);
 		ck_assert_uint_eq(made.rows.hidden_by_top, 4);
+		ck_assert_uint_eq(made.processes.warning_count, 2);
 		free(cut);
 	}
 	kept = realloc(kept, bytes + 1);
 	kept[bytes] = 0;
-	ck_assert(!kept_rows_decode(&made.process, &made.rows, kept, bytes + 1));
+	ck_assert(!kept_rows_decode(&made.kept, kept, bytes + 1));
 	free(kept);
 	free_made(&made);
 }
@@ -175,7 +193,7 @@ START_TEST(damaged_rows_are_refused_or_usable)
 		bool good;
 
 		kept[at / sizeof values] = (char)values[at % sizeof values];
-		good = kept_rows_decode(&made.process, &made.rows, kept, bytes);
+		good = kept_rows_decode(&made.kept, kept, bytes);
 		for (size_t i = 2; i < made.rows.count; i++) {
 			const struct row *row = &made.rows.rows[i];
 

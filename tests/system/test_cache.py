@@ -6,7 +6,7 @@ import glob, json, os, random, re, shutil, subprocess, time
 from harness import PROGRAMS, REPORT, VARIANT, Skip, case, environment, main, run
 
 VIEWS = "summary tree critical table categories steps kernels memory api streams queue idle overlap roofline diagnose critical-path info".split()
-KEEPING = "diagnose idle queue streams overlap critical-path".split() # views whose rows are kept
+KEEPING = "diagnose idle queue streams overlap critical-path steps roofline".split() # views whose rows are kept
 OTHERS = "distribution diff gate ranks part export flame html tui".split() # they need more than a trace, or write pages
 OPTIONS = [["--steps", "2-3"], ["--no-steps"], ["--device", "0"], ["--depth", "1"], ["--top", "2"], ["--min-percent", "3"], ["--redact"], ["--strict"], ["--no-fold"],
            ["--iec"], ["--ascii"], ["--sources"], ["--all"], ["--rank", "0"], ["--assume-type", "fp16"], ["--metric", "wall"], ["--metric", "idle"], ["--sort", "count"],
@@ -162,10 +162,10 @@ def views_of_given_traces_are_the_same(folder):
 def other_options_never_get_what_was_kept_for_these(folder):
     for path in job(folder), kineto(folder):
         cache = folder / ("cache-" + path.name)
-        for view in KEEPING[:1] if FEW else KEEPING + ["tree"]:
+        for number, view in enumerate(KEEPING[:1] if FEW else KEEPING + ["tree"]):
             told(cache, view, path)
             told(cache, view, path, "-f", "json")
-            for option in OPTIONS[::5] if FEW else OPTIONS:
+            for option in OPTIONS[::5] if FEW else OPTIONS[number % 4 :: 4] if path.suffix == ".json" else OPTIONS:
                 for form in ("text", "json")[: 1 + (view in ("diagnose", "tree"))]:
                     words = [view, path, "-f", form, *option]
                     assert told(cache, *words) == told(cache, *words, "--no-cache"), words
@@ -261,8 +261,8 @@ def some_traces_are_not_kept(folder):
     small.unlink()
     assert not entries(cache)
     path = job(folder, 2)
-    told(cache / "of ranks", "diagnose", path)
-    assert kinds(cache / "of ranks") == {"profile": 2}
+    told(folder / "of ranks", "diagnose", path)
+    assert kinds(folder / "of ranks") == {"profile": 2}
     alone = folder / "alone" / "trace.bin"
     alone.parent.mkdir()
     content = bytearray(path.read_bytes())
