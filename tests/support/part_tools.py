@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parts of synthetic jobs, and the Python that merges them, for tests. `make scale-peers` installs it."""
-import csv, gzip, io, json, os, pathlib, subprocess, time
+import csv, gzip, io, json, os, pathlib, shutil, subprocess, time
 from harness import REPORT, ROOT, Skip, environment, run
 
 ENGINES = ROOT / "build" / "scale" / "bin" / "python"
@@ -27,6 +27,14 @@ def pperf(*arguments, check=0, **env):
                             env=environment(LC_ALL="C.UTF-8", PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT), **env))
     assert result.returncode == check, "pperf %s ended with %d: %s" % (" ".join(map(str, arguments)), result.returncode, (result.stdout + result.stderr)[-1500:])
     return result.stdout if check < 2 else result.stdout + result.stderr
+
+
+def mpirun():
+    """The launcher of Debian, or that of `make scale-peers`."""
+    found = shutil.which("mpirun") or shutil.which("mpirun", path=ENGINES.parent)
+    if not found:
+        raise Skip("mpirun is not installed")
+    return found
 
 
 def table(parts, name):
@@ -78,9 +86,9 @@ class Cluster:
             time.sleep(0.1)
 
     def cpu_seconds(self):
-        """What the scheduler and the workers have used so far, user and system time."""
+        """What the scheduler, the workers and their children have used so far, user and system time."""
         fields = [pathlib.Path("/proc/%d/stat" % process.pid).read_text().rsplit(")", 1)[1].split() for process in self.processes]
-        return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
+        return sum(int(value) for one in fields for value in one[11:15]) / os.sysconf("SC_CLK_TCK")
 
     def __enter__(self):
         return self

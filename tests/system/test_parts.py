@@ -5,7 +5,7 @@ of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` 
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
 from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow, traced
-from part_tools import ENGINES, Cluster, job, manifests, part, pperf, replaced, rewritten, table
+from part_tools import ENGINES, Cluster, job, manifests, mpirun, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 RANKS = 64
@@ -163,10 +163,8 @@ def many_traces_need_few_descriptors(folder):
 
 @case
 def processes_of_mpirun_take_their_shares(folder):
-    if not shutil.which("mpirun"):
-        raise Skip("mpirun is not installed")
-    traces, parts = job(folder / "job", 7, 2), folder / "parts"
-    result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", str(REPORT), "part", "--share", str(traces), "-o", str(parts)],
+    launcher, traces, parts = mpirun(), job(folder / "job", 7, 2), folder / "parts"
+    result = subprocess.run([launcher, "--allow-run-as-root", "--oversubscribe", "-np", "3", str(REPORT), "part", "--share", str(traces), "-o", str(parts)],
                             capture_output=True, text=True, env=environment(), timeout=300)
     assert result.returncode == 0, result.stderr[-600:]
     assert len(manifests(parts)) == 3 and sorted(int(r["rank"]) for r in table(parts, "processes")) == list(range(7))
@@ -191,6 +189,55 @@ def redacted_parts_have_no_names_of_files_and_hosts(folder):
     part(traces, parts, "--redact")
     text = "".join(gzip.open(p, "rt").read() for p in parts.rglob("*.gz")) + "".join(p.read_text() for p in manifests(parts))
     assert "secret" not in text and "train.py" not in text and "python" in text, [line for line in text.splitlines() if "secret" in line][:3]
+
+
+# ---- other readers ----
+
+NAMES = ["a,b", 'quo"te', "two\nlines", "back\\slash", "\\x41", "a/b", "\r\t\x1b[m", "\u00e9\u2028\U0001f600", "=SUM(A)", " blank ", "'; drop table places; --", "null", "NaN", "-"]
+READERS = """
+import csv, gzip, json, sys
+import duckdb, polars, pyarrow, pyarrow.csv, pyarrow.parquet
+parts, counts = sys.argv[1], {}
+task = json.load(open(sys.argv[2]))
+kinds = {"BIGINT": (pyarrow.int64(), polars.Int64), "VARCHAR": (pyarrow.string(), polars.String), "BOOLEAN": (pyarrow.bool_(), polars.Boolean)}
+for table, about in task["tables"].items():
+    base = "%s/%s/%s" % (parts, table, task["task"])
+    columns = about["columns"]
+    names = [name for name, _ in columns]
+    plain = [tuple("" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in row) for row in
+             duckdb.read_parquet(base + ".parquet").fetchall()]
+    with gzip.open(base + ".csv.gz", "rt", encoding="utf-8", newline="") as file:
+        head, *want = csv.reader(file)
+    assert head == names and len(want) == about["rows"], table
+    arrow = pyarrow.parquet.read_table(base + ".parquet")
+    options = {"include_columns": names, "column_types": {name: kinds[kind][0] for name, kind in columns}, "strings_can_be_null": False}
+    arrow_csv = pyarrow.csv.read_csv(base + ".csv.gz", parse_options=pyarrow.csv.ParseOptions(escape_char=False), convert_options=pyarrow.csv.ConvertOptions(null_values=[""], **options))
+    frame = polars.read_parquet(base + ".parquet")
+    frame_csv = polars.read_csv(base + ".csv.gz", schema={name: kinds[kind][1] for name, kind in columns})
+    read = {"duckdb": plain, "arrow": [tuple(row.values()) for row in arrow.to_pylist()],
+            "arrow csv": [tuple(row.values()) for row in arrow_csv.to_pylist()], "polars": frame.rows(), "polars csv": frame_csv.rows()}
+    for reader, rows in read.items():
+        rows = [tuple("" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in row) for row in rows]
+        assert sorted(rows) == sorted(map(tuple, want)), (table, reader, sorted(set(rows) ^ set(map(tuple, want)))[:4])
+    assert [str(kind) for kind in arrow.schema.types] == [str(kinds[kind][0]) for _, kind in columns], (table, arrow.schema)
+    counts[table] = len(want)
+print(json.dumps(counts))
+"""
+
+
+@case
+def other_readers_have_the_same_rows(folder):
+    """DuckDB, pyarrow and Polars, of CSV and of Parquet, with names that are hostile and tables without rows."""
+    traces, parts = job(folder / "job", 2, 2, "hang=1", "absent=1"), folder / "parts"
+    event = lambda number, name: {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 100 * number, "dur": 50}
+    (traces / "names.json").write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 2}, "traceEvents": [event(n, name) for n, name in enumerate(NAMES)]}))
+    pperf("part", traces, "-o", parts, "--parquet")
+    result = subprocess.run([str(ENGINES), "-c", READERS, str(parts), str(manifests(parts)[0])], capture_output=True, text=True, timeout=300, env=environment())
+    assert result.returncode == 0, result.stderr[-1500:]
+    counts = json.loads(result.stdout)
+    assert counts["processes"] == 3 and counts["ends"] == 2 and counts["requests"] == 0 and counts["collectives"] > 0, counts
+    found = {row["name"] for row in json.loads(pperf("tree", parts, "--rank", 2, "-f", "json"))["rows"]}
+    assert set(NAMES) <= found, set(NAMES) - found
 
 
 # ---- the reduce ----
