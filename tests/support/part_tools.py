@@ -70,12 +70,19 @@ class Cluster:
         if not ENGINES.exists():
             raise Skip("make scale-peers is needed")
         self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        try:
+            self.start_all(workers)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def start_all(self, workers):
+        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file))
         for _ in range(workers):
             self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
-                       "--local-directory", str(folder))
-        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
-        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
+                       "--local-directory", str(self.folder))
+        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=250).wait_for_workers(int(sys.argv[2]), timeout=250)"
+        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=300)
 
     def start(self, kind, *options):
         env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5", DASK_TEMPORARY_DIRECTORY=str(self.folder))

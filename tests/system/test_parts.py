@@ -502,6 +502,14 @@ def written_file(parts, deadline):
     return False
 
 
+def overwrite(paths):
+    """Makes traces unreadable that look as before, so that reading one of them shows."""
+    for path in map(pathlib.Path, paths):
+        before = path.stat()
+        path.write_bytes(b"x" * before.st_size)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 @case
 def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
     traces, parts, quiet = job(folder / "job", 32, 10, "straggler=3"), folder / "parts", folder / "quiet"
@@ -521,19 +529,25 @@ def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
         count = sum(len(json.loads(path.read_text())["traces"]) for path in lost)
         for path in lost:
             path.unlink()
+        overwrite({entry["file"] for path in manifests(parts) for entry in json.loads(path.read_text())["traces"]})
         assert "32 traces: %d written, %d were there" % (count, 32 - count) in pperf("part", traces, "-o", parts, "--dask", cluster.file)
         assert contents(parts) == contents(quiet)
 
 
 PIECES = """
-import sys
+import os, sys
 from pperf_parts import executors, output, parts, ranks
 folder, scheduler, ranks.CELLS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 executor = executors.OnDask(scheduler) if scheduler else executors.Here()
 started = []
 if scheduler:
     at = executor.at
-    executor.at = lambda home, function, *rest: started.append(function.__name__) or at(home, function, *rest)
+    def counted(home, function, *rest):
+        started.append(function.__name__)
+        if function.__name__ == "sums_of" and len(sys.argv) > 4:
+            os.kill(int(sys.argv.pop()), 9)
+        return at(home, function, *rest)
+    executor.at = counted
 tables = [t for t in parts.TABLES if t not in ("places", "spreads", "steps", "findings") and not (scheduler and t == "collectives")]
 with parts.Parts(folder, tables) as opened:
     document = ranks.as_json(ranks.Ranks(opened, executor=executor))
@@ -550,20 +564,68 @@ def pieces_on_any_number_of_workers_have_the_same_bytes(folder):
     for index in range(5):
         part(traces, parts, "--share", "--no-findings", env={"SLURM_PROCID": str(index), "SLURM_NTASKS": "5"})
 
-    def answer(scheduler, cells):
-        result = subprocess.run([str(ENGINES), "-c", PIECES, str(parts), str(scheduler), str(cells)], capture_output=True, text=True, timeout=300,
+    def answer(scheduler, cells, *killed):
+        result = subprocess.run([str(ENGINES), "-c", PIECES, str(parts), str(scheduler), str(cells), *map(str, killed)], capture_output=True, text=True, timeout=300,
                                 env=environment(PYTHONPATH=str(ROOT / "python")))
         assert result.returncode == 0, result.stderr[-1500:]
         return result.stdout, *map(int, result.stderr.split()[-2:])
     if not ENGINES.exists():
         raise Skip("make scale-peers is needed")
     whole = answer("", 1 << 21)[0]
-    assert answer("", 100)[0] == whole
+    assert answer("", 300)[0] == whole
     for workers in 1, 2, 3:
         (folder / str(workers)).mkdir()
         with Cluster(folder / str(workers), workers) as cluster:
-            text, pieces, brought = answer(cluster.file, 100)
-            assert text == whole and pieces > 40 and brought <= 4 * 40, (pieces, brought)
+            text, pieces, brought = answer(cluster.file, 300)
+            assert text == whole and pieces > 10 and brought <= 4 * 40, (pieces, brought)
+            if workers == 2: # one dies while the other computes: what it held is read again
+                assert answer(cluster.file, 300, cluster.processes[-1].pid)[0] == whole
+
+
+@case
+def few_collectives_are_merged_without_dask(folder):
+    """Dask's client alone takes about as long. A scheduler that is not there does no harm then."""
+    traces, parts = job(folder / "job", 4, 4), folder / "parts"
+    part(traces, parts)
+    nowhere = "--dask", "tcp://127.0.0.1:1"
+    assert pperf("ranks", parts, "-f", "json", *nowhere) == pperf("ranks", parts, "-f", "json")
+    result = subprocess.run([str(ROOT / "scripts" / "pperf"), "ranks", str(parts), *nowhere], capture_output=True, text=True,
+                            env=environment(PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT)))
+    assert result.stderr == "pperf: 384 collectives are merged here: Dask is used from 500000 on (--dask-from)\n", result.stderr
+    assert "no Dask scheduler can be reached" in pperf("ranks", parts, *nowhere, "--dask-from", 384, check=2)
+
+
+PEERS = """
+import pathlib, sys
+from pperf_parts import blame, parts, ranks
+for folder in sys.argv[1:]:
+    with parts.Parts(folder, ("processes", "communicators", "collectives", "sites", "requests", "ends")) as opened:
+        found, result = [], ranks.Ranks(opened)
+        for ranks.PEERS in 2, 1000:
+            result.find_stragglers()
+            result.choose_places()
+            blame.blame(result)
+            found.append((result.stragglers[0].rank, result.stragglers[0].path, len(result.reads)))
+    print(pathlib.Path(folder).name, found[0][:2] == found[1][:2], found[0][2], found[1][2], *found[0][:2])
+"""
+
+
+@case
+def few_peers_name_the_place_that_all_name(folder):
+    """Of 9 ranks 2 are compared with the straggler, which is another one in each of 20 jobs."""
+    for seed in range(20):
+        traces = job(folder / ("job%d" % seed), 9, 4, "straggler=%d" % (seed * 7 % 9), "seed=%d" % seed)
+        part(traces, folder / str(seed), "--no-findings")
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run([str(ENGINES), "-c", PEERS, *(str(folder / str(seed)) for seed in range(20))], capture_output=True, text=True, timeout=300,
+                            env=environment(PYTHONPATH=str(ROOT / "python"), PPERF_REPORT=str(REPORT)))
+    assert result.returncode == 0, result.stderr[-1500:]
+    place = "['enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__']"
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert len(lines) == 20
+    for seed, (name, same_place, few, every, rank, *path) in enumerate(lines):
+        assert (name, same_place, rank, "".join(path)) == (str(seed), "True", str(seed * 7 % 9), place) and int(few) <= 4 and int(every) == 9, lines[seed]
 
 
 @case
