@@ -4,8 +4,8 @@ import argparse, os, sys
 from pperf_parts import PartsError
 
 USAGE, UNREADABLE = 64, 2
-# Fewer rows are merged here in the time in which Dask starts (bench/SCALE.md).
-DASK_ROWS = 4000000
+# For fewer rows Dask's client alone takes about as long as merging them here (bench/SCALE.md).
+DASK_ROWS = 500000
 TEXT_KEYS = {
     "tree": ["ranks", "calls", "gpu_total_ns", "cpu_total_ns", "p50_ns", "p95_ns", "max_ns", "most_ns", "most_rank", "path"],
     "steps": ["step", "ranks", "usual", "min_ns", "p50_ns", "max_ns", "max_rank", "busy_ns", "idle_ns", "kernels", "step_kind"],
@@ -46,7 +46,7 @@ def parser():
         if name == "ranks":
             command.add_argument("--quorum", type=int, default=95, metavar="P", help="percent of the ranks that a collective needs (95)")
             command.add_argument("--dask", metavar="SCHEDULER", help="a scheduler file or an address: its workers compute the waits")
-            command.add_argument("--dask-from", type=int, default=DASK_ROWS, metavar="ROWS", help="with --dask: fewer collectives are merged here, which is faster (%d)" % DASK_ROWS)
+            command.add_argument("--dask-from", type=int, default=DASK_ROWS, metavar="ROWS", help="with --dask: fewer collectives are merged here (%d)" % DASK_ROWS)
             command.add_argument("--strict", action="store_true", help="exit with 2 if a trace is damaged or a rank has none")
     query = commands.add_parser("query", help="SQL over the tables of the parts")
     query.add_argument("parts", metavar="PARTS")
@@ -65,7 +65,7 @@ def executor_of(options, rows):
         from pperf_parts.executors import OnDask
         return OnDask(options.dask)
     if options.dask:
-        sys.stderr.write("pperf: %d collectives are merged here, without Dask, which is faster below %d (--dask-from)\n" % (rows, options.dask_from))
+        sys.stderr.write("pperf: %d collectives are merged here: Dask is used from %d on (--dask-from)\n" % (rows, options.dask_from))
     return None
 
 

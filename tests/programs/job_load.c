@@ -13,6 +13,7 @@
  *	start=NS        CLOCK_REALTIME at the start of rank 0 (1700000000000000000)
  *	prefix=WORD     of the names of files (rank)
  *	world=N         the traces say that the job has N ranks (they do not say)
+ *	seed=N          other delays and clocks (0)
  *	hang=S absent=R the job hangs in step S, because rank R does not leave its data loader
  */
 #include "tests/support/large_training_trace.h"
@@ -32,8 +33,11 @@ struct job {
 	uint64_t *begins, *ends; /* by rank, step and collective */
 };
 
+static uint64_t seed;
+
 static uint64_t mix(uint64_t x)
 {
+	x += seed << 48;
 	x ^= x >> 33;
 	x *= UINT64_C(0xff51afd7ed558ccd);
 	x ^= x >> 33;
@@ -144,6 +148,8 @@ static void set(struct job *job, const char *argument)
 			*numbers[i].number = (uint32_t)strtoul(value, NULL, 10);
 	if (!strncmp(argument, "run=", 4))
 		job->run_id = strtoull(value, NULL, 10);
+	if (!strncmp(argument, "seed=", 5))
+		seed = strtoull(value, NULL, 10);
 	if (!strncmp(argument, "start=", 6))
 		job->start_ns = strtoull(value, NULL, 10);
 	if (!strncmp(argument, "prefix=", 7))

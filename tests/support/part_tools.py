@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Parts of synthetic jobs, and the Python that merges them, for tests. `make scale-peers` installs it."""
-import csv, gzip, io, json, os, pathlib, subprocess, time
+import csv, gzip, io, json, os, pathlib, shutil, subprocess, time
 from harness import REPORT, ROOT, Skip, environment, run
 
 ENGINES = ROOT / "build" / "scale" / "bin" / "python"
@@ -27,6 +27,14 @@ def pperf(*arguments, check=0, **env):
                             env=environment(LC_ALL="C.UTF-8", PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT), **env))
     assert result.returncode == check, "pperf %s ended with %d: %s" % (" ".join(map(str, arguments)), result.returncode, (result.stdout + result.stderr)[-1500:])
     return result.stdout if check < 2 else result.stdout + result.stderr
+
+
+def mpirun():
+    """The launcher of Debian, or that of `make scale-peers`."""
+    found = shutil.which("mpirun") or shutil.which("mpirun", path=ENGINES.parent)
+    if not found:
+        raise Skip("mpirun is not installed")
+    return found
 
 
 def table(parts, name):
@@ -62,12 +70,19 @@ class Cluster:
         if not ENGINES.exists():
             raise Skip("make scale-peers is needed")
         self.file, self.folder, self.processes = folder / "scheduler.json", folder, []
-        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        try:
+            self.start_all(workers)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def start_all(self, workers):
+        self.start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(self.file))
         for _ in range(workers):
             self.start("worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-dashboard", "--no-nanny", "--host", "127.0.0.1",
-                       "--local-directory", str(folder))
-        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=100).wait_for_workers(int(sys.argv[2]), timeout=100)"
-        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=200)
+                       "--local-directory", str(self.folder))
+        code = "import sys; from dask.distributed import Client; Client(scheduler_file=sys.argv[1], timeout=250).wait_for_workers(int(sys.argv[2]), timeout=250)"
+        subprocess.run([str(ENGINES), "-c", code, str(self.file), str(workers)], check=True, capture_output=True, timeout=300)
 
     def start(self, kind, *options):
         env = environment(PYTHONPATH=str(ROOT / "python"), DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="5", DASK_TEMPORARY_DIRECTORY=str(self.folder))
@@ -78,9 +93,9 @@ class Cluster:
             time.sleep(0.1)
 
     def cpu_seconds(self):
-        """What the scheduler and the workers have used so far, user and system time."""
+        """What the scheduler, the workers and their children have used so far, user and system time."""
         fields = [pathlib.Path("/proc/%d/stat" % process.pid).read_text().rsplit(")", 1)[1].split() for process in self.processes]
-        return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
+        return sum(int(value) for one in fields for value in one[11:15]) / os.sysconf("SC_CLK_TCK")
 
     def __enter__(self):
         return self

@@ -5,7 +5,7 @@ of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` 
 that merge; without them those cases are skipped."""
 import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
 from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, slow, traced
-from part_tools import ENGINES, Cluster, job, manifests, part, pperf, replaced, rewritten, table
+from part_tools import ENGINES, Cluster, job, manifests, mpirun, part, pperf, replaced, rewritten, table
 
 GIVEN = pathlib.Path(os.environ.get("PPERF_TEST_DATA", "/nonexistent"))
 RANKS = 64
@@ -163,10 +163,8 @@ def many_traces_need_few_descriptors(folder):
 
 @case
 def processes_of_mpirun_take_their_shares(folder):
-    if not shutil.which("mpirun"):
-        raise Skip("mpirun is not installed")
-    traces, parts = job(folder / "job", 7, 2), folder / "parts"
-    result = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", str(REPORT), "part", "--share", str(traces), "-o", str(parts)],
+    launcher, traces, parts = mpirun(), job(folder / "job", 7, 2), folder / "parts"
+    result = subprocess.run([launcher, "--allow-run-as-root", "--oversubscribe", "-np", "3", str(REPORT), "part", "--share", str(traces), "-o", str(parts)],
                             capture_output=True, text=True, env=environment(), timeout=300)
     assert result.returncode == 0, result.stderr[-600:]
     assert len(manifests(parts)) == 3 and sorted(int(r["rank"]) for r in table(parts, "processes")) == list(range(7))
@@ -191,6 +189,55 @@ def redacted_parts_have_no_names_of_files_and_hosts(folder):
     part(traces, parts, "--redact")
     text = "".join(gzip.open(p, "rt").read() for p in parts.rglob("*.gz")) + "".join(p.read_text() for p in manifests(parts))
     assert "secret" not in text and "train.py" not in text and "python" in text, [line for line in text.splitlines() if "secret" in line][:3]
+
+
+# ---- other readers ----
+
+NAMES = ["a,b", 'quo"te', "two\nlines", "back\\slash", "\\x41", "a/b", "\r\t\x1b[m", "\u00e9\u2028\U0001f600", "=SUM(A)", " blank ", "'; drop table places; --", "null", "NaN", "-"]
+READERS = """
+import csv, gzip, json, sys
+import duckdb, polars, pyarrow, pyarrow.csv, pyarrow.parquet
+parts, counts = sys.argv[1], {}
+task = json.load(open(sys.argv[2]))
+kinds = {"BIGINT": (pyarrow.int64(), polars.Int64), "VARCHAR": (pyarrow.string(), polars.String), "BOOLEAN": (pyarrow.bool_(), polars.Boolean)}
+for table, about in task["tables"].items():
+    base = "%s/%s/%s" % (parts, table, task["task"])
+    columns = about["columns"]
+    names = [name for name, _ in columns]
+    plain = [tuple("" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in row) for row in
+             duckdb.read_parquet(base + ".parquet").fetchall()]
+    with gzip.open(base + ".csv.gz", "rt", encoding="utf-8", newline="") as file:
+        head, *want = csv.reader(file)
+    assert head == names and len(want) == about["rows"], table
+    arrow = pyarrow.parquet.read_table(base + ".parquet")
+    options = {"include_columns": names, "column_types": {name: kinds[kind][0] for name, kind in columns}, "strings_can_be_null": False}
+    arrow_csv = pyarrow.csv.read_csv(base + ".csv.gz", parse_options=pyarrow.csv.ParseOptions(escape_char=False), convert_options=pyarrow.csv.ConvertOptions(null_values=[""], **options))
+    frame = polars.read_parquet(base + ".parquet")
+    frame_csv = polars.read_csv(base + ".csv.gz", schema={name: kinds[kind][1] for name, kind in columns})
+    read = {"duckdb": plain, "arrow": [tuple(row.values()) for row in arrow.to_pylist()],
+            "arrow csv": [tuple(row.values()) for row in arrow_csv.to_pylist()], "polars": frame.rows(), "polars csv": frame_csv.rows()}
+    for reader, rows in read.items():
+        rows = [tuple("" if value is None else str(value).lower() if isinstance(value, bool) else str(value) for value in row) for row in rows]
+        assert sorted(rows) == sorted(map(tuple, want)), (table, reader, sorted(set(rows) ^ set(map(tuple, want)))[:4])
+    assert [str(kind) for kind in arrow.schema.types] == [str(kinds[kind][0]) for _, kind in columns], (table, arrow.schema)
+    counts[table] = len(want)
+print(json.dumps(counts))
+"""
+
+
+@case
+def other_readers_have_the_same_rows(folder):
+    """DuckDB, pyarrow and Polars, of CSV and of Parquet, with names that are hostile and tables without rows."""
+    traces, parts = job(folder / "job", 2, 2, "hang=1", "absent=1"), folder / "parts"
+    event = lambda number, name: {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": 100 * number, "dur": 50}
+    (traces / "names.json").write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": 2}, "traceEvents": [event(n, name) for n, name in enumerate(NAMES)]}))
+    pperf("part", traces, "-o", parts, "--parquet")
+    result = subprocess.run([str(ENGINES), "-c", READERS, str(parts), str(manifests(parts)[0])], capture_output=True, text=True, timeout=300, env=environment())
+    assert result.returncode == 0, result.stderr[-1500:]
+    counts = json.loads(result.stdout)
+    assert counts["processes"] == 3 and counts["ends"] == 2 and counts["requests"] == 0 and counts["collectives"] > 0, counts
+    found = {row["name"] for row in json.loads(pperf("tree", parts, "--rank", 2, "-f", "json"))["rows"]}
+    assert set(NAMES) <= found, set(NAMES) - found
 
 
 # ---- the reduce ----
@@ -455,6 +502,14 @@ def written_file(parts, deadline):
     return False
 
 
+def overwrite(paths):
+    """Makes traces unreadable that look as before, so that reading one of them shows."""
+    for path in map(pathlib.Path, paths):
+        before = path.stat()
+        path.write_bytes(b"x" * before.st_size)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 @case
 def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
     traces, parts, quiet = job(folder / "job", 32, 10, "straggler=3"), folder / "parts", folder / "quiet"
@@ -474,19 +529,25 @@ def dask_has_the_same_answer_with_a_killed_worker_and_resumes(folder):
         count = sum(len(json.loads(path.read_text())["traces"]) for path in lost)
         for path in lost:
             path.unlink()
+        overwrite({entry["file"] for path in manifests(parts) for entry in json.loads(path.read_text())["traces"]})
         assert "32 traces: %d written, %d were there" % (count, 32 - count) in pperf("part", traces, "-o", parts, "--dask", cluster.file)
         assert contents(parts) == contents(quiet)
 
 
 PIECES = """
-import sys
+import os, sys
 from pperf_parts import executors, output, parts, ranks
 folder, scheduler, ranks.CELLS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 executor = executors.OnDask(scheduler) if scheduler else executors.Here()
 started = []
 if scheduler:
     at = executor.at
-    executor.at = lambda home, function, *rest: started.append(function.__name__) or at(home, function, *rest)
+    def counted(home, function, *rest):
+        started.append(function.__name__)
+        if function.__name__ == "sums_of" and len(sys.argv) > 4:
+            os.kill(int(sys.argv.pop()), 9)
+        return at(home, function, *rest)
+    executor.at = counted
 tables = [t for t in parts.TABLES if t not in ("places", "spreads", "steps", "findings") and not (scheduler and t == "collectives")]
 with parts.Parts(folder, tables) as opened:
     document = ranks.as_json(ranks.Ranks(opened, executor=executor))
@@ -503,20 +564,68 @@ def pieces_on_any_number_of_workers_have_the_same_bytes(folder):
     for index in range(5):
         part(traces, parts, "--share", "--no-findings", env={"SLURM_PROCID": str(index), "SLURM_NTASKS": "5"})
 
-    def answer(scheduler, cells):
-        result = subprocess.run([str(ENGINES), "-c", PIECES, str(parts), str(scheduler), str(cells)], capture_output=True, text=True, timeout=300,
+    def answer(scheduler, cells, *killed):
+        result = subprocess.run([str(ENGINES), "-c", PIECES, str(parts), str(scheduler), str(cells), *map(str, killed)], capture_output=True, text=True, timeout=300,
                                 env=environment(PYTHONPATH=str(ROOT / "python")))
         assert result.returncode == 0, result.stderr[-1500:]
         return result.stdout, *map(int, result.stderr.split()[-2:])
     if not ENGINES.exists():
         raise Skip("make scale-peers is needed")
     whole = answer("", 1 << 21)[0]
-    assert answer("", 100)[0] == whole
+    assert answer("", 300)[0] == whole
     for workers in 1, 2, 3:
         (folder / str(workers)).mkdir()
         with Cluster(folder / str(workers), workers) as cluster:
-            text, pieces, brought = answer(cluster.file, 100)
-            assert text == whole and pieces > 40 and brought <= 4 * 40, (pieces, brought)
+            text, pieces, brought = answer(cluster.file, 300)
+            assert text == whole and pieces > 10 and brought <= 4 * 40, (pieces, brought)
+            if workers == 2: # one dies while the other computes: what it held is read again
+                assert answer(cluster.file, 300, cluster.processes[-1].pid)[0] == whole
+
+
+@case
+def few_collectives_are_merged_without_dask(folder):
+    """Dask's client alone takes about as long. A scheduler that is not there does no harm then."""
+    traces, parts = job(folder / "job", 4, 4), folder / "parts"
+    part(traces, parts)
+    nowhere = "--dask", "tcp://127.0.0.1:1"
+    assert pperf("ranks", parts, "-f", "json", *nowhere) == pperf("ranks", parts, "-f", "json")
+    result = subprocess.run([str(ROOT / "scripts" / "pperf"), "ranks", str(parts), *nowhere], capture_output=True, text=True,
+                            env=environment(PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT)))
+    assert result.stderr == "pperf: 384 collectives are merged here: Dask is used from 500000 on (--dask-from)\n", result.stderr
+    assert "no Dask scheduler can be reached" in pperf("ranks", parts, *nowhere, "--dask-from", 384, check=2)
+
+
+PEERS = """
+import pathlib, sys
+from pperf_parts import blame, parts, ranks
+for folder in sys.argv[1:]:
+    with parts.Parts(folder, ("processes", "communicators", "collectives", "sites", "requests", "ends")) as opened:
+        found, result = [], ranks.Ranks(opened)
+        for ranks.PEERS in 2, 1000:
+            result.find_stragglers()
+            result.choose_places()
+            blame.blame(result)
+            found.append((result.stragglers[0].rank, result.stragglers[0].path, len(result.reads)))
+    print(pathlib.Path(folder).name, found[0][:2] == found[1][:2], found[0][2], found[1][2], *found[0][:2])
+"""
+
+
+@case
+def few_peers_name_the_place_that_all_name(folder):
+    """Of 9 ranks 2 are compared with the straggler, which is another one in each of 20 jobs."""
+    for seed in range(20):
+        traces = job(folder / ("job%d" % seed), 9, 4, "straggler=%d" % (seed * 7 % 9), "seed=%d" % seed)
+        part(traces, folder / str(seed), "--no-findings")
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run([str(ENGINES), "-c", PEERS, *(str(folder / str(seed)) for seed in range(20))], capture_output=True, text=True, timeout=300,
+                            env=environment(PYTHONPATH=str(ROOT / "python"), PPERF_REPORT=str(REPORT)))
+    assert result.returncode == 0, result.stderr[-1500:]
+    place = "['enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__']"
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert len(lines) == 20
+    for seed, (name, same_place, few, every, rank, *path) in enumerate(lines):
+        assert (name, same_place, rank, "".join(path)) == (str(seed), "True", str(seed * 7 % 9), place) and int(few) <= 4 and int(every) == 9, lines[seed]
 
 
 @case

