@@ -13,7 +13,13 @@ void *xcalloc(size_t bytes);
 /* Grows `*array` to at least `count` elements of `size` bytes. `*room` is its capacity, which
  * grows by half or to `count`. New elements are zeroed. */
 void array_grow_zeroed(void *array, size_t *room, size_t count, size_t size);
-#define ARRAY_GROW(array, room, count) array_grow_zeroed(&(array), &(room), count, sizeof *(array))
+#define ARRAY_GROW(array, room, count) \
+	array_grow_if_full(&(array), &(room), count, sizeof *(array))
+static inline void array_grow_if_full(void *array, size_t *room, size_t count, size_t size)
+{
+	if (count > *room)
+		array_grow_zeroed(array, room, count, size);
+}
 /* Adds an element to an array that has `count`, and returns a pointer to it. It is zeroed, unless
  * the array had that many elements before. */
 #define ARRAY_ADD(array, room, count) \

@@ -142,11 +142,10 @@ static struct sample_sums sums_of(const struct trace_sample *sample)
 }
 
 /* Adds the sample to its node and thread, as far as it counts, and reports it. */
-static void add_sample(struct profile *profile, const struct trace_event *event, uint32_t tid,
-	uint32_t node, const struct sample_sums *sums)
+static void add_sample(struct profile *profile, const struct trace_event *event,
+	struct sampled_entry *entry, uint32_t node, const struct sample_sums *sums)
 {
 	const struct profile_observer *observer = profile->options.observer;
-	struct sampled_entry *entry = find_entry(profile->state, tid);
 	struct observed_sample sample = { .event = event,
 		.node = node,
 		.owner = node ? node : owner_without_range(profile, entry->stream),
@@ -195,7 +194,7 @@ static void report_python(struct profile *profile, const struct trace_event *eve
 void profile_sample_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_sample *sample = event->record;
-	const struct profile_thread *thread;
+	struct sampled_entry *entry;
 	struct sample_sums sums = { .samples = 1 };
 
 	switch (event->kind) {
@@ -206,16 +205,16 @@ void profile_sample_record(struct profile *profile, const struct trace_event *ev
 		report_python(profile, event);
 		break;
 	case TRACE_CPU_SAMPLE:
-		add_sample(profile, event, event->stream->tid,
+		add_sample(profile, event, find_entry(profile->state, event->stream->tid),
 			node_on_stack(event->stream->user, 0), &sums);
 		break;
 	default:
-		thread = find_entry(profile->state, sample->tid)->stream;
+		entry = find_entry(profile->state, sample->tid);
 		sums = sums_of(sample);
-		add_sample(profile, event, sample->tid,
+		add_sample(profile, event, entry,
 			sample->head.flags & TRACE_SAMPLE_HAS_NODE
-				? node_by_id(profile, thread, event->node)
-				: node_on_stack(thread, 0),
+				? node_by_id(profile, entry->stream, event->node)
+				: node_on_stack(entry->stream, 0),
 			&sums);
 	}
 }

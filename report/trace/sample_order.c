@@ -101,19 +101,18 @@ static int compare_moments(const void *left, const void *right)
 	return a->stamp != b->stamp ? COMPARE(a->stamp, b->stamp) : COMPARE(a->at, b->at);
 }
 
+/* `out` is aligned: sizes of records are multiples of 8. */
 static size_t copy_record(
 	unsigned char *out, const unsigned char *from, const struct moved_record *record)
 {
-	struct trace_sample sample;
+	struct trace_sample *sample = (void *)out;
 
 	memcpy(out, from, record->size);
-	if (((const struct trace_head *)(const void *)from)->kind != TRACE_SAMPLE)
+	if (sample->head.kind != TRACE_SAMPLE)
 		return record->size;
-	memcpy(&sample, from, sizeof sample);
 	/* A sample that is late stays with the time at which it comes. */
-	sample.ago = sample.stamp > record->stamp ? (uint32_t)(sample.stamp - record->stamp) : 0;
-	sample.stamp = record->stamp;
-	memcpy(out, &sample, sizeof sample);
+	sample->ago = sample->stamp > record->stamp ? (uint32_t)(sample->stamp - record->stamp) : 0;
+	sample->stamp = record->stamp;
 	return record->size;
 }
 
