@@ -6,7 +6,6 @@
 
 #define NONE UINT32_MAX
 #define MATCHED_SLACK 64u
-#define EVICTED_AHEAD 4 /* launches between a prefetch and the use */
 
 struct held_record {
 	struct held_record *next;
@@ -162,6 +161,15 @@ static void remove_from_table(struct correlation_join *join, uint32_t index)
 	dequeue_launch(join, index);
 }
 
+/* Prefetches an entry that was used thousands of events ago. NONE is allowed. */
+static inline void prefetch_entry(const struct correlation_join *join, uint32_t index)
+{
+	if (index == NONE)
+		return;
+	__builtin_prefetch(&join->entries[index], 1);
+	__builtin_prefetch((const char *)&join->entries[index] + sizeof(struct join_entry) - 1, 1);
+}
+
 static void release_entry(struct correlation_join *join, uint32_t index)
 {
 	join->entries[index].state = FREE;
@@ -180,6 +188,7 @@ static uint32_t new_entry(
 		grow_buckets(join);
 	if (index != NONE) {
 		join->free = join->entries[index].next;
+		prefetch_entry(join, join->free);
 	} else {
 		ARRAY_GROW(join->entries, join->room, (size_t)join->used + 1);
 		index = join->used++;
@@ -209,6 +218,18 @@ void join_add(struct correlation_join *join, const struct gpu_launch *launch)
 	new_entry(join, launch, WAITING);
 }
 
+/* Records come roughly in the order of their launches. Prefetches what the next ones need: the
+ * instance of the launch after `entry`, and the launch after that. */
+static inline void prefetch_next_matches(
+	const struct correlation_join *join, const struct join_entry *entry)
+{
+	if (entry->newer == NONE)
+		return;
+	if (join->entries[entry->newer].launch.instance)
+		__builtin_prefetch(join->entries[entry->newer].launch.instance, 1);
+	prefetch_entry(join, join->entries[entry->newer].newer);
+}
+
 struct gpu_launch *join_match(struct correlation_join *join, uint64_t correlation)
 {
 	const uint32_t index = find_launch(join, correlation);
@@ -216,6 +237,7 @@ struct gpu_launch *join_match(struct correlation_join *join, uint64_t correlatio
 
 	if (index == NONE || entry->state == RECORDS_ONLY)
 		return NULL;
+	prefetch_next_matches(join, entry);
 	dequeue_launch(join, index);
 	enqueue_launch(join, index, entry->launch.graph_node ? REPLAYED : MATCHED);
 	entry->launch.records++;
@@ -230,18 +252,6 @@ bool join_is_full(const struct correlation_join *join)
 	       join->queues[MATCHED].count > JOIN_MATCHED + MATCHED_SLACK ||
 	       join->queues[REPLAYED].count > JOIN_REPLAYED || join->held_count > JOIN_HELD ||
 	       join->evicted != NONE;
-}
-
-/* Launches are evicted in the order of their queue. The caller then uses the instance of each,
- * which is no longer in the caches. */
-static void prefetch_next_evicted(const struct correlation_join *join, uint32_t index)
-{
-	uint32_t next = join->entries[index].newer;
-
-	for (int i = 0; i < EVICTED_AHEAD && next != NONE; i++)
-		next = join->entries[next].newer;
-	if (next != NONE && join->entries[next].launch.instance)
-		__builtin_prefetch(join->entries[next].launch.instance, 1);
 }
 
 bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launch *launch)
@@ -262,7 +272,7 @@ bool join_next_evicted(struct correlation_join *join, bool all, struct gpu_launc
 		remove_from_table(join, index);
 	}
 	*launch = join->entries[index].launch;
-	prefetch_next_evicted(join, index);
+	prefetch_entry(join, join->entries[index].newer);
 	release_entry(join, index);
 	return true;
 }

@@ -252,8 +252,6 @@ static void join_gpu_work(struct profile *profile, const struct trace_event *eve
 	profile->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
 	profile->counts.sets += gpu->head.kind == TRACE_GPU_SET;
 	launch = gpu->correlation ? join_match(profile->state->join, gpu->correlation) : NULL;
-	if (launch && launch->instance)
-		instance_prefetch(launch->instance);
 	if (launch || !gpu->correlation)
 		finish_gpu_work(profile, launch, gpu);
 	else
@@ -282,26 +280,51 @@ static void count_unmatched(struct profile *profile, const struct trace_gpu *gpu
 		profile->counts.launched_before += gpu->correlation < state->first_correlation;
 }
 
+static void finish_launch(struct profile *profile, const struct gpu_launch *launch)
+{
+	*(launch->empty ? &profile->counts.empty_calls
+			: &profile->counts.missing_records) += launch->records == 0;
+	if (launch->first_ns)
+		add_launch_delay(profile, launch->graph_node, launch->begin_ns, launch->first_ns);
+	instance_release(&profile->state->instances, launch->instance);
+}
+
+/* Finishes launches that the join has evicted, at most EVICTED_TOGETHER. Their instances and those
+ * around them are no longer in the caches, so all are prefetched before the first is used. Returns
+ * how many there were. */
+#define EVICTED_TOGETHER 32u
+static unsigned finish_evicted_launches(struct profile *profile, bool all)
+{
+	struct gpu_launch launches[EVICTED_TOGETHER];
+	unsigned count = 0;
+
+	while (count < EVICTED_TOGETHER &&
+		join_next_evicted(profile->state->join, all, &launches[count])) {
+		if (launches[count].instance)
+			instance_prefetch(launches[count].instance);
+		count++;
+	}
+	for (unsigned i = 0; i < count; i++)
+		if (launches[i].instance && launches[i].instance->parent)
+			instance_prefetch(launches[i].instance->parent);
+	for (unsigned i = 0; i < count; i++)
+		finish_launch(profile, &launches[i]);
+	return count;
+}
+
 /* Counts and frees the records and launches that the join has evicted. `all`: nothing more is
  * expected, so every one is. */
 void profile_gpu_evict(struct profile *profile, bool all)
 {
 	struct trace_gpu *unmatched;
-	struct gpu_launch launch;
 
 	while ((unmatched = join_next_unmatched(profile->state->join, all))) {
 		count_unmatched(profile, unmatched);
 		finish_gpu_work(profile, NULL, unmatched);
 		free(unmatched);
 	}
-	while (join_next_evicted(profile->state->join, all, &launch)) {
-		*(launch.empty ? &profile->counts.empty_calls
-			       : &profile->counts.missing_records) += launch.records == 0;
-		if (launch.first_ns)
-			add_launch_delay(
-				profile, launch.graph_node, launch.begin_ns, launch.first_ns);
-		instance_release(&profile->state->instances, launch.instance);
-	}
+	while (finish_evicted_launches(profile, all) == EVICTED_TOGETHER)
+		continue;
 }
 
 void profile_gpu_finish(struct profile *profile)

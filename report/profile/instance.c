@@ -22,33 +22,36 @@ struct instance_block {
 	unsigned char memory[(BLOCK_INSTANCES + 1) * CACHE_LINE_BYTES];
 };
 
+/* Instances between a prefetch and the use. */
+#define REUSED_AHEAD 4u
+
 static void add_instance_block(struct instances *instances)
 {
 	struct instance_block *block = xcalloc(sizeof *block);
-	unsigned char *at = block->memory +
-			    (CACHE_LINE_BYTES - (uintptr_t)block->memory % CACHE_LINE_BYTES);
+	unsigned char *at = block->memory + CACHE_LINE_BYTES -
+			    (uintptr_t)block->memory % CACHE_LINE_BYTES;
 
 	block->next = instances->blocks;
 	instances->blocks = block;
-	for (unsigned i = 0; i < BLOCK_INSTANCES; i++, at += CACHE_LINE_BYTES) {
-		struct instance *instance = (void *)at;
-
-		instance->parent = instances->reusable;
-		instances->reusable = instance;
-	}
+	/* All instances may be reusable at once. */
+	ARRAY_GROW(instances->reusable, instances->reusable_room,
+		instances->reusable_room + BLOCK_INSTANCES);
+	for (unsigned i = BLOCK_INSTANCES; i-- > 0;)
+		instances->reusable[instances->reusable_count++] = (void *)(at +
+									    i * CACHE_LINE_BYTES);
 }
 
-/* Returns an instance whose INSTANCE_LIVE_BYTES are zeros. */
+/* Returns an instance whose INSTANCE_LIVE_BYTES are zeros. The one that was released last is still
+ * in the caches, but those before it may not be. */
 static struct instance *reuse_instance(struct instances *instances)
 {
 	struct instance *instance;
 
-	if (!instances->reusable)
+	if (!instances->reusable_count)
 		add_instance_block(instances);
-	instance = instances->reusable;
-	instances->reusable = instance->parent;
-	if (instances->reusable)
-		instance_prefetch(instances->reusable);
+	instance = instances->reusable[--instances->reusable_count];
+	if (instances->reusable_count >= REUSED_AHEAD)
+		instance_prefetch(instances->reusable[instances->reusable_count - REUSED_AHEAD]);
 	memset(instance, 0, INSTANCE_LIVE_BYTES);
 	return instance;
 }
@@ -119,8 +122,8 @@ void instances_free_blocks(struct instances *instances)
 		next = block->next;
 		free(block);
 	}
-	instances->blocks = NULL;
-	instances->reusable = NULL;
+	free(instances->reusable);
+	*instances = (struct instances){ .final = NULL };
 }
 
 bool instance_worse(const struct instance *a, const struct instance *b)
@@ -496,8 +499,7 @@ void instance_release(struct instances *instances, struct instance *instance)
 		} else {
 			if (__builtin_expect(instance->label != NULL, 0))
 				free(instance->label);
-			instance->parent = instances->reusable;
-			instances->reusable = instance;
+			instances->reusable[instances->reusable_count++] = instance;
 		}
 		instance = parent;
 	}

@@ -84,8 +84,9 @@ struct instances {
 	bool (*final)(void *context, struct instance *instance);
 	void *context;
 	bool keeps_children;
-	/* Without children: instances for reuse, linked by `parent`, and all memory of them. */
-	struct instance *reusable;
+	/* Without children: instances for reuse, the next one last, and all memory of them. */
+	struct instance **reusable;
+	size_t reusable_count, reusable_room;
 	struct instance_block *blocks;
 };
 

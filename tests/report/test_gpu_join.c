@@ -338,6 +338,30 @@ START_TEST(a_range_knows_how_long_the_gpu_was_idle_in_it)
 }
 END_TEST
 
+/* The timeline keeps all work of device 0 as few intervals. They must be read before the range
+ * begins, although 70,000 intervals of device 1 are noted meanwhile. */
+START_TEST(a_device_that_is_always_busy_is_not_idle_beside_one_with_many_gaps)
+{
+	enum { KERNELS = 70000, PERIOD = 20, END = 100 + KERNELS * PERIOD };
+	struct trace_builder *builder = builder_new();
+	struct profile_fixture fixture;
+
+	build_device(builder, 0, "a GPU");
+	build_push(builder, 1, 0, "whole");
+	build_push(builder, 1, 1000, "early");
+	build_pop(builder, 1, 2000);
+	build_pop(builder, 1, END);
+	for (uint64_t at = 100; at < END; at += PERIOD) {
+		build_kernel(builder, 9, END, 0, "k", at, at + PERIOD);
+		build_kernel(builder, 9, END, 0, "k", at, at + PERIOD / 2)->gpu.device = 1;
+	}
+	fixture = fixture_of(builder, NULL);
+	ck_assert_uint_eq(must(&fixture, "whole/early")->gpu->idle_ns, 500);
+	ck_assert_uint_eq(timeline_late_records(fixture.profile->timeline), 0);
+	fixture_free(&fixture);
+}
+END_TEST
+
 START_TEST(one_device_can_be_selected)
 {
 	const struct profile_options second = { .device = 1, .metric = METRIC_GPU };
@@ -542,6 +566,7 @@ int main(void)
 	tcase_add_test(join, a_graph_is_under_its_launch_and_its_kernels_under_it);
 	tcase_add_test(join, busy_is_a_union_and_idle_what_is_left_of_the_span);
 	tcase_add_test(join, a_range_knows_how_long_the_gpu_was_idle_in_it);
+	tcase_add_test(join, a_device_that_is_always_busy_is_not_idle_beside_one_with_many_gaps);
 	tcase_add_test(join, one_device_can_be_selected);
 	tcase_add_test(join, times_that_cannot_be_are_counted);
 	tcase_add_test(join, the_worst_instance_by_gpu_time_is_known_although_records_come_late);
