@@ -52,8 +52,8 @@ void host_in_gaps_free(struct host_in_gaps *host);
 /* Adds a gap, in nanoseconds since the start of the trace, before a launch of thread `tid`. Gaps of
  * several GPUs may overlap; each counts. */
 void host_in_gaps_add(struct host_in_gaps *host, uint32_t tid, uint64_t begin_ns, uint64_t end_ns);
-/* Fills `nodes` and `functions`. Called once, after the last gap. Makes one more pass over the trace,
- * unless the events in the gaps are kept (host_events.h). */
+/* Fills `nodes` and `functions`. Called once, after the last gap. Makes one more pass over the
+ * trace, unless the events in the gaps are kept (host_events.h). */
 void host_in_gaps_read(struct host_in_gaps *host);
 
 #endif

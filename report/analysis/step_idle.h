@@ -62,8 +62,8 @@ struct step_idle step_idle_begin(const struct process *process);
  * of it if there are none. */
 uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns);
 void step_idle_add(struct step_idle *sums, const struct idle_part *idle);
-/* Returns what adds the time before a GPU's first operation and after its last to `sums`, at the end
- * of activities_visit. It needs no activities if there are no steps. */
+/* Returns what adds the time before a GPU's first operation and after its last to `sums`, at the
+ * end of activities_visit. It needs no activities if there are no steps. */
 struct activity_visitor step_idle_ends_begin(struct step_idle *sums, struct process *process);
 
 #endif

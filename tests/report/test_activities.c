@@ -3,6 +3,7 @@
  * with its owner.
  */
 #include "report/analysis/activities.h"
+#include "report/analysis/host_events.h"
 #include "report/base/external_sort.h"
 #include "tests/support/run_report.h"
 
@@ -52,6 +53,7 @@ static struct seen read_all(struct trace_builder *builder, struct profile_option
 static void done(struct seen *seen)
 {
 	activities_free(seen->activities);
+	process_detach_all(&seen->process);
 	profile_free(seen->process.profile);
 	steps_free(seen->process.steps);
 	string_table_free(seen->process.texts);
@@ -124,6 +126,91 @@ static struct trace_builder *a_step(void)
 	build_pop(builder, 1, 600);
 	return builder;
 }
+
+struct counted_visits {
+	unsigned added;
+	const struct counted_visits *first; /* the visitor before this one; NULL: none */
+	bool ended;
+};
+
+static void count_visit(void *context, const struct activity *one)
+{
+	struct counted_visits *visits = context;
+
+	ck_assert_ptr_nonnull(one);
+	ck_assert(!visits->ended);
+	visits->added++;
+	if (visits->first)
+		ck_assert_uint_eq(visits->first->added, visits->added);
+}
+
+static void end_visits(void *context)
+{
+	((struct counted_visits *)context)->ended = true;
+}
+
+START_TEST(one_reading_serves_several_visitors)
+{
+	struct seen seen = read_all(a_step(), all);
+	struct counted_visits one = { .ended = false }, other = { .first = &one };
+	const struct activity_visitor visitors[] = { { .context = &one, .add = count_visit },
+		{ .add = NULL }, { .context = &other, .add = count_visit, .end = end_visits } };
+
+	activities_visit(seen.activities, visitors, 3);
+	ck_assert_uint_eq(one.added, 3);
+	ck_assert_uint_eq(other.added, 3);
+	ck_assert(!one.ended && other.ended);
+	done(&seen);
+}
+END_TEST
+
+static void add_event_name(void *context, const struct host_event *event)
+{
+	const struct seen *seen = ((const void **)context)[0];
+	char *text = ((void **)context)[1];
+
+	snprintf(text + strlen(text), 64, "%s %llu;",
+		name_of(seen, seen->process.profile->tree->nodes[event->node].name),
+		(unsigned long long)event->end_ns);
+}
+
+START_TEST(events_of_the_host_are_kept_where_a_gpu_is_idle_for_long)
+{
+	struct trace_builder *builder = builder_new();
+	struct seen seen;
+	struct shared_pass pass = { .process = &seen.process };
+	char text[512] = "";
+	const void *context[] = { &seen, text };
+	const struct host_event_sink sink = { .context = context, .add = add_event_name };
+	struct host_events *events;
+
+	build_device(builder, 0, "a GPU");
+	build_launch(builder, 1, 100, 1);
+	build_push(builder, 1, 200, "early");
+	build_pop(builder, 1, 300);
+	build_push(builder, 1, 2000000, "outer");
+	build_push(builder, 1, 2000100, "inner");
+	build_pop(builder, 1, 3000000);
+	build_pop(builder, 1, 4000000);
+	build_launch(builder, 1, 5000000, 2);
+	build_push(builder, 1, 6000000, "late");
+	build_pop(builder, 1, 6000100);
+	build_kernel(builder, 9, 7000000, 1, "gemm", 400000, 500000);
+	build_kernel(builder, 9, 7000001, 2, "relu", 5000100, 5000200);
+	seen = read_all(builder, all);
+	ck_assert_ptr_null(host_events_of(&seen.process));
+	host_events_keep_in(&pass);
+	shared_pass_run(&pass);
+	events = host_events_of(&seen.process);
+	ck_assert(host_events_cover(events, 500000, 5000100));
+	ck_assert(!host_events_cover(events, 300000, 5000100));
+	ck_assert(!host_events_cover(events, 5900000, 6000000));
+	host_events_visit(events, &sink);
+	ck_assert_msg(strstr(text, "inner 3000000;outer 4000000;") == text, "%s", text);
+	ck_assert(!strstr(text, "early") && !strstr(text, "late"));
+	done(&seen);
+}
+END_TEST
 
 START_TEST(comes_in_the_order_in_which_it_began)
 {
@@ -394,6 +481,8 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_add_test(tests, one_reading_serves_several_visitors);
+	tcase_add_test(tests, events_of_the_host_are_kept_where_a_gpu_is_idle_for_long);
 	tcase_add_test(tests, comes_in_the_order_in_which_it_began);
 	tcase_add_test(tests, gpu_work_knows_its_call_and_its_node);
 	tcase_add_test(tests, what_has_no_call_or_no_times_is_there);

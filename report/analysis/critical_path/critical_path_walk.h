@@ -269,8 +269,8 @@ static inline bool path_is_work(const struct path_node *node)
 	return node->kind >= ACTIVITY_KERNEL;
 }
 
-/* Returns how long after point `from` its dependency lets point `to` be: for the begin of work after
- * the begin of the call that launched it, what a launch takes. */
+/* Returns how long after point `from` its dependency lets point `to` be: for the begin of work
+ * after the begin of the call that launched it, what a launch takes. */
 static inline uint64_t path_delay(
 	const struct critical_path_graph *path, uint32_t from, uint32_t to)
 {

@@ -38,8 +38,8 @@ struct edge_group {
 struct edge_groups *edge_groups_new(void);
 void edge_groups_free(struct edge_groups *groups); /* `groups` may be NULL */
 
-/* Adds an edge. `at_ns`: when `from` lets `to` be. What lets it be latest holds it up: of equal ones,
- * the one that was added first. */
+/* Adds an edge. `at_ns`: when `from` lets `to` be. What lets it be latest holds it up: of equal
+ * ones, the one that was added first. */
 void edge_groups_add(struct edge_groups *groups, uint32_t from, uint32_t to, uint64_t at_ns);
 
 /* Returns the place after the last group. No edge may be added any more. */
