@@ -5,7 +5,7 @@
  * depend on the number of threads. Only for the files of the reader.
  *
  * A batch owns all that its events refer to: short records in full, and the payloads that were
- * replaced while it was filled. It is filled again when the user asks for what follows it.
+ * replaced while it was filled. It is filled again once the event after its last one is needed.
  */
 #ifndef PPERF_REPORT_TRACE_DECODE_AHEAD_H
 #define PPERF_REPORT_TRACE_DECODE_AHEAD_H
