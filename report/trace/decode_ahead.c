@@ -64,6 +64,26 @@ static struct pass_progress pass_progress(const struct reader_state *state)
 		.early_gpu = state->ring.early_gpu };
 }
 
+/* Decodes the frequent events of the current stream, at most as many as fit. */
+static void fill_with_frequent(
+	struct event_decoder *decoder, struct event_batch *batch, uint32_t most)
+{
+	const bool has_ring = decoder->state->ring.used;
+	struct trace_event *event = &batch->events[batch->count];
+
+	for (const struct trace_event *end = &batch->events[most]; event < end; event++) {
+		const struct stream_run *run = decoder->run;
+
+		if (decoder_next_short(decoder, event))
+			continue;
+		batch->count = (uint32_t)(event - batch->events);
+		if (has_ring || !decoder->until || run->word == run->end ||
+			!stream_step_fast(decoder, event))
+			return;
+	}
+	batch->count = most;
+}
+
 /* Decodes as many events as fit. `first_event`: the number of events before. */
 static void fill_batch(struct reader_state *state, struct event_batch *batch, uint64_t first_event)
 {
@@ -75,9 +95,7 @@ static void fill_batch(struct reader_state *state, struct event_batch *batch, ui
 	batch->status = 1;
 	decoder->batch = batch;
 	do {
-		while (batch->count < most &&
-			decoder_next_short(decoder, &batch->events[batch->count]))
-			batch->count++;
+		fill_with_frequent(decoder, batch, most);
 		if (batch->count == most)
 			break;
 		batch->status = decoder_next_any(decoder, &batch->events[batch->count]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Holds the events between the decoder and the user of a reader, in batches. With a large trace, a
  * second thread fills them ahead of the user (-j). Otherwise the user's thread fills one batch
- * whenever it has read the one before. The batches are the same in both cases, so results do not
+ * whenever it has read the one before. The events are the same in both cases, so results do not
  * depend on the number of threads. Only for the files of the reader.
  *
  * A batch owns all that its events refer to: short records in full, and the payloads that were
- * replaced while it was filled. It is filled again when the user asks for what follows it.
+ * replaced while it was filled. It is filled again once the event after its last one is needed.
  */
 #ifndef PPERF_REPORT_TRACE_DECODE_AHEAD_H
 #define PPERF_REPORT_TRACE_DECODE_AHEAD_H
@@ -14,13 +14,13 @@
 #include "report/trace/event_decoder.h"
 #include "report/trace/short_records.h"
 
-#define BATCH_EVENTS 1024u      /* a batch that another thread takes */
-#define SMALL_BATCH_EVENTS 128u /* stays in the first cache until it is read */
-#define BATCH_RETIRED_BYTES (512u << 10)
+#define BATCH_EVENTS 1024u               /* a batch that another thread takes */
+#define SMALL_BATCH_EVENTS 128u          /* stays in the first cache until it is read */
+#define BATCH_RETIRED_BYTES (512u << 10) /* a batch that keeps more ends */
 #define AHEAD_BATCHES 4u
-/* A smaller trace is decoded before a thread has started. */
+/* A smaller trace is decoded within a millisecond: a thread is not worth its start. */
 #define AHEAD_TRACE_BYTES (1u << 20)
-#define SPARE_BUFFERS 16u
+#define SPARE_BUFFERS 16u /* for payloads */
 
 union expanded_record {
 	union expanded_call call;

@@ -11,7 +11,7 @@ bench:
 	@scripts/setup.sh build test bench
 	@$(MAKE) --no-print-directory -j$$(nproc) bench-run
 bench-run: all $(BENCH_PROGRAMS) $(BUILD)/tests/programs/user_metrics $(BUILD)/tests/programs/job_load bench-own
-	@status=0; for part in bench import export program_api pages ranks cache; do $(PYTHON) tests/bench/$$part.py $(BUILD) || status=1; done; exit $$status
+	@status=0; for part in bench import export program_api pages ranks cache threads; do $(PYTHON) tests/bench/$$part.py $(BUILD) || status=1; done; exit $$status
 bench-own: $(BENCH_OWN)
 
 #: make bench-api    what a call of pperf.h and of the Python module pperf costs, with and without the library (a quiet machine, a minute)
