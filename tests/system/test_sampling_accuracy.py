@@ -25,6 +25,8 @@ def functions_below_python_have_the_distribution_that_perf_finds(folder):
 @case
 def python_functions_have_the_shares_that_py_spy_finds(folder):
     spy = tool("py-spy")
+    if SANITIZED:
+        raise Skip("a sanitizer's runtime changes what takes time")
     if not PYTHONS:
         raise Skip("no Python with a global interpreter lock")
     for number, env in enumerate(({}, {"PPERF_SAMPLE_KIND": "clock"})):

@@ -37,10 +37,16 @@ def functions_of_all(samples):
     return collections.Counter(name for r in samples.native for name in {samples.function(at) for at in samples.addresses(r)})
 
 
+def plain_only():
+    if SANITIZED:
+        raise Skip("a sanitizer's runtime has stacks, handlers and wrappers of its own")
+
+
 # ---- hard to sample ----
 
 @case
 def a_library_is_loaded_and_unloaded_ten_thousand_times(folder):
+    plain_only()
     for number, env in enumerate(RUNGS[:2]):
         samples = storm(folder / str(number), STORMS, "loads", 10000, BUILD / "tests/programs/lib_spends.so", env=env)
         if samples.meta["sample.source"] == "perf":
@@ -49,6 +55,7 @@ def a_library_is_loaded_and_unloaded_ten_thousand_times(folder):
 
 @case
 def jumps_out_of_recursion_and_handlers_are_survived(folder):
+    plain_only()
     for samples in in_each_rung(folder, STORMS, "jumps", 0.7):
         if samples.meta["sample.source"] == "perf":
             # A stack that was left while its outer part was read is cut.
@@ -58,6 +65,7 @@ def jumps_out_of_recursion_and_handlers_are_survived(folder):
 
 @case
 def callers_of_code_made_at_run_time_are_found(folder):
+    plain_only()
     for samples in in_each_rung(folder, STORMS, "made", 0.7):
         if samples.meta["sample.source"] == "perf":
             guessed = [r for r in samples.native if r.flags & GUESSED]
@@ -67,18 +75,19 @@ def callers_of_code_made_at_run_time_are_found(folder):
 
 @case
 def a_storm_of_forks_beside_a_working_thread(folder):
+    plain_only()
     in_each_rung(folder, STORMS, "forks", 300)
 
 
 @case
 def the_smallest_stacks_and_a_small_limit(folder):
-    if SANITIZED:
-        raise Skip("a sanitizer's runtime needs larger stacks")
+    plain_only()
     in_each_rung(folder, STORMS, "small", 200, before=("sh", "-c", 'ulimit -s 128; exec "$@"', "sh"))
 
 
 @case
 def twenty_thousand_short_threads_are_sampled_or_counted(folder):
+    plain_only()
     result = traced(folder, "sampled", "threads", 20000, env={"PPERF_SAMPLE": str(HZ)}, timeout=300)
     samples, used = Samples(folder / "trace.bin"), int(result.stdout)
     own = sum(r.duration for r in samples.trace.records if r.kind == "SELF" and r.what == 6) / samples.trace.ticks_per_ns
@@ -104,7 +113,7 @@ def doctor_says(folder, before, reason, **options):
 
 def is_refused(folder, before, reason, doctor=True, **options):
     """The reason is named in each place, and the clocks are sampled."""
-    samples = storm(folder / "run", STORMS, "jumps", 0.5, before=before, **options)
+    samples = storm(folder / "run", program("native_stacks"), 0.5, 1, before=before, **options)
     expect_reason(folder / "run", samples, reason)
     assert samples.weight() > 0.4e9, samples.weight()
     if doctor and not SANITIZED:
