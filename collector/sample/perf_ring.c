@@ -5,6 +5,7 @@
 #include "collector/sample/perf_ring.h"
 
 #include "collector/process/clock.h"
+#include "collector/process/thread_clock.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/private_files.h"
 
@@ -16,10 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACKS_IN_RING 8u      /* with 4, 5 % were lost at 999 Hz on a busy machine */
-#define STACKS_IN_RING_MIN 2u  /* where little memory may be locked */
-#define TRIAL_PERIOD_NS 20000u /* the trial takes some hundred microseconds */
-#define TRIAL_LIMIT_NS 5000000u
+#define STACKS_IN_RING 8u       /* with 4, 5 % were lost at 999 Hz on a busy machine */
+#define STACKS_IN_RING_MIN 2u   /* where little memory may be locked */
+#define TRIAL_PERIOD_NS 20000u  /* the trial takes some hundred microseconds */
+#define TRIAL_LIMIT_NS 5000000u /* of CPU time */
 #define RECORD_BYTES_MAX 65536u /* the size in a record's head has 16 bits */
 
 /* The registers that are copied, in the kernel's order (asm/perf_regs.h), and the DWARF number of
@@ -239,14 +240,32 @@ bool perf_rings_wait(unsigned limit_ms)
 
 /* ---- the trial ---- */
 
-/* Uses CPU time until a sample is in the ring. Returns whether it has registers and a stack. */
-static bool sample_arrives(struct perf_ring *ring)
+/* Reads the ring for TRIAL_LIMIT_NS, or until it has a sample. Makes no system call, because the
+ * kernel gives no sample for the time in one. */
+static bool read_for_a_while(struct perf_ring *ring, struct perf_sample *sample)
 {
 	const uint64_t end_ns = clock_monotonic_ns() + TRIAL_LIMIT_NS;
-	struct perf_sample sample = { .taken_ns = 0 };
 
-	while (!perf_ring_read(ring, &sample) && clock_monotonic_ns() < end_ns)
-		;
+	while (clock_monotonic_ns() < end_ns)
+		if (perf_ring_read(ring, sample))
+			return true;
+	return false;
+}
+
+/* Uses CPU time until a sample is in the ring. Returns whether it has registers and a stack. A
+ * thread that waits for a core uses no CPU time, so its limit is not one of the clock. */
+static bool sample_arrives(struct perf_ring *ring)
+{
+	struct perf_sample sample = { .taken_ns = 0 };
+	uint64_t begin_ns, now_ns;
+
+	if (!cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &begin_ns))
+		return false;
+	do {
+		if (read_for_a_while(ring, &sample))
+			break;
+	} while (cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &now_ns) &&
+		 now_ns - begin_ns < TRIAL_LIMIT_NS);
 	return sample.has_registers && (!rings.stack_bytes || sample.start.stack_bytes);
 }
 

@@ -73,19 +73,27 @@ def needs_rings(samples):
 
 
 @case
-def native_stacks_are_complete_and_python_frames_agree_with_them(folder):
+def native_stacks_are_complete(folder):
     samples = train(folder, 20)
     needs_rings(samples)
     leaves = samples.leaves()
     blas = sum(count for name, count in leaves.items() if "gemm" in name.lower() or "mkl" in name.lower())
+    print("# %d native stacks, %.1f %% complete, %d guessed, %d in MKL; %d lost" % (
+        len(samples.native), 100 * samples.complete(), sum(bool(r.flags & GUESSED) for r in samples.native), blas, samples.lost))
+    assert len(samples.native) > 300 and blas > 0, (len(samples.native), leaves.most_common(20))
+    assert samples.complete() >= 0.9, samples.complete()
+
+
+# Slow, because on a busy machine the sampler reads frames later, when they have moved.
+@slow
+def python_frames_agree_with_native_stacks(folder):
+    samples = train(folder, 20)
+    needs_rings(samples)
     # A sample that is read late has Python frames of another time, however well they are read.
     soon = [r for r in samples.native if r.ago < 1e6 * samples.trace.ticks_per_ns and not r.flags & (MOVED | NO_PYTHON | CUT)]
     known = [r for r in soon if r.python or r.flags & UNEQUAL]
     equal = sum(not r.flags & UNEQUAL for r in known) / max(1, len(known))
-    print("# %d native stacks, %.1f %% complete, %d guessed, %d in MKL; %d with Python frames read within 1 ms, %.1f %% of them equal; %d lost" % (
-        len(samples.native), 100 * samples.complete(), sum(bool(r.flags & GUESSED) for r in samples.native), blas, len(known), 100 * equal, samples.lost))
-    assert len(samples.native) > 300 and blas > 0, (len(samples.native), leaves.most_common(20))
-    assert samples.complete() >= 0.9, samples.complete()
+    print("# %d with Python frames read within 1 ms, %.1f %% of them equal" % (len(known), 100 * equal))
     # Fewer than 95 % may be by chance: by two standard errors.
     assert len(known) > 50 and equal >= 0.95 - 2 * (0.05 * 0.95 / len(known)) ** 0.5, (len(known), equal)
 
@@ -122,7 +130,7 @@ def samples_take_few_bytes(folder):
     assert len(parts[1]) > 100 and means[1] <= 100 and means[0] <= 1000, means
 
 
-@case
+@slow
 def functions_have_the_distribution_that_perf_finds(folder):
     compare_with_perf(folder, sys.executable, "-c", STEPS, 12, functions=100)
 
