@@ -486,6 +486,9 @@ enum trace_node_kind node_kind(uint32_t node)
 {
 	struct node_key key;
 
+	/* The entries of all ids up to the count are written, for who has read it with acquire. */
+	if (!node || node > __atomic_load_n(&nodes.count, __ATOMIC_ACQUIRE))
+		return TRACE_NODE_RANGE;
 	memcpy(&key, intern_entry(&nodes, node)->bytes, sizeof key);
 	return (enum trace_node_kind)key.kind;
 }

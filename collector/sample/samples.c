@@ -24,7 +24,7 @@ static bool read_node(const struct sampled_thread *thread, uint32_t *node)
 /* Whether a range of this node is C++ code, whose callers in Python do not change. */
 static bool is_operator(uint32_t node)
 {
-	const enum trace_node_kind kind = node ? node_kind(node) : TRACE_NODE_RANGE;
+	const enum trace_node_kind kind = node_kind(node);
 
 	return kind == TRACE_NODE_OP || kind == TRACE_NODE_BACKWARD;
 }

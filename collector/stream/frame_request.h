@@ -22,8 +22,8 @@ void frame_request_set_reader(uint32_t (*read)(void));
  * of the trace's clock. An earlier request stays, unless it was made at `replaced`. Any thread. */
 void frame_request_make(struct stream *peer, uint32_t node, uint64_t at, uint64_t replaced);
 
-/* For ranges.c and object_ranges.c, on the stream's own thread, if it has a request. Drops it if its
- * operator is no longer open. */
+/* For ranges.c and object_ranges.c, on the stream's own thread, if there is a request. Drops it if
+ * its operator is no longer open. */
 void frame_request_check(struct stream *s);
 /* Called before the innermost range closes. Writes the SAMPLE_PYTHON record if that is the operator
  * of the request. */
