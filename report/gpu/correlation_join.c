@@ -25,8 +25,8 @@ static const uint32_t queue_limits[STATES] = {
 	[WAITING] = JOIN_WAITING, [MATCHED] = JOIN_MATCHED, [REPLAYED] = JOIN_REPLAYED
 };
 
-/* An entry of the table. It is also in the queue of its state, which is ordered by age. Thousands of
- * launches wait, so what each of them needs is at the begin of 96 bytes. */
+/* An entry of the table. It is also in the queue of its state, which is ordered by age. Thousands
+ * of launches wait, so what each of them needs is at the begin of 96 bytes. */
 struct join_entry {
 	uint32_t next; /* in its bucket, in the free list, or in the list of evicted entries */
 	uint32_t older, newer;

@@ -51,8 +51,8 @@ struct device_sweep {
 	bool has_started;
 };
 
-/* Operations that overlap or follow each other at once are one noted interval, unless so many others
- * were noted since it began that those would wait for it too long (read_noted_ahead). */
+/* Operations that overlap or follow each other at once are one noted interval, unless so many
+ * others were noted since it began: it must be noted before read_noted_ahead needs it. */
 #define NOTED_SINCE_MAX 4096u
 
 /* An interval since the start of the trace in which a device was busy, saved for later. */

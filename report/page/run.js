@@ -222,6 +222,8 @@
 		pperf.strings = data.strings;
 		pperf.kinds = data.flame.kinds;
 		const timeline = pperf.timeline(run), graph = pperf.flameGraph(data);
+		// A trace of CPU samples alone has nothing on the time axis.
+		timeline.element.hidden = !run.scene.facts.length;
 		const stepCard = stepsCard(timeline), map = pperf.memoryMap(data), pair = [memoryCard(), idleCard()].filter(Boolean);
 		const elements = [element('div', {class: 'two'}, verdictCard(), findingsCard(timeline, graph)), timeline.element, graph.element,
 			...(pair.length ? [element('div', {class: pair.length > 1 ? 'two' : ''}, pair)] : []), ...[map?.element, stepCard, functionsCard(), kernelsCard()].filter(Boolean)];

@@ -36,6 +36,7 @@ def the_flame_graph_is_switched_to_functions(folder):
     names = window.run("[...document.querySelectorAll('#flame g')].map(group => group.getAttribute('aria-label'))")
     assert any(name.startswith("tokenise [sampled_loader.py]") for name in names), names
     assert "shape=python" in window.run("location.hash") and not window.messages()
+    assert window.run("pperf.chart.element.offsetParent === null") == (not window.run("pperf.scene.facts.length"))
 
 
 @case
