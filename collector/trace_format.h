@@ -643,7 +643,8 @@ struct trace_sampled_thread {
 };
 /* The sampled thread itself read its Python frames, when an operator ended. They hold for each
  * SAMPLE of this thread between `since` and `stamp`: a thread that is inside an operator does not
- * change its Python frames. The record is in the thread's own stream. */
+ * change its Python frames. A SAMPLE with more frames, and without TRACE_SAMPLE_MOVED, keeps its
+ * own: the operator called Python. The record is in the thread's own stream. */
 struct trace_sample_python {
 	/* head.node: the innermost of the ranges that were open from `since` to `stamp` */
 	struct trace_head head;

@@ -4,6 +4,8 @@
 #include "collector/file/dictionary.h"
 #include "collector/process/signal_frame.h"
 #include "collector/sample/sampler.h"
+#include "collector/stream/frame_request.h"
+#include "preload/python/frames.h"
 #include "preload/python/peer_frames.h"
 #include "preload/python/peer_start.h"
 #include "preload/python/peer_threads.h"
@@ -46,8 +48,10 @@ void sampling_start(const struct pperf_settings *settings)
 	is_on = settings->sampling.hz != 0;
 	starts_in_children = is_on && !settings->trace.skip_forked;
 	sampler_configure(&settings->sampling);
-	if (settings->python)
+	if (settings->python) {
 		sampler_set_hooks(&with_python);
+		frame_request_set_reader(python_sample_frames);
+	}
 	if (is_on)
 		peer_threads_note_main();
 	sampler_start();

@@ -482,6 +482,17 @@ uint32_t node_id_linked(
 		&(struct node_key){ parent, name, 0, (uint32_t)kind, link, detail });
 }
 
+enum trace_node_kind node_kind(uint32_t node)
+{
+	struct node_key key;
+
+	/* The entries of all ids up to the count are written, for who has read it with acquire. */
+	if (!node || node > __atomic_load_n(&nodes.count, __ATOMIC_ACQUIRE))
+		return TRACE_NODE_RANGE;
+	memcpy(&key, intern_entry(&nodes, node)->bytes, sizeof key);
+	return (enum trace_node_kind)key.kind;
+}
+
 static uint32_t find_or_add_stack(const void *bytes, size_t count)
 {
 	uint32_t hash = intern_hash(bytes, count);

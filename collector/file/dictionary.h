@@ -45,6 +45,8 @@ uint32_t node_id(uint32_t parent, uint32_t name, uint32_t domain, enum trace_nod
  * nodes. */
 uint32_t node_id_linked(
 	uint32_t parent, uint32_t name, enum trace_node_kind kind, uint32_t link, uint32_t detail);
+/* Returns the kind of a node; TRACE_NODE_RANGE if the calling thread cannot see the node yet. */
+enum trace_node_kind node_kind(uint32_t node);
 
 /* Returns the id of a call stack of `count` return addresses, innermost first. STACK_FRAMES_MAX of
  * them are kept. 0: no frames, the budget is spent, or there is no space. */

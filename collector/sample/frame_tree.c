@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define LOCK_TRIES 1000u /* some 10 us: the lock is rarely held for longer */
 #define FIRST_ROOM 4096u /* frames; a power of two */
 
 struct frame_key {
@@ -123,17 +124,15 @@ static struct frame_tree *allocate_tree(void)
 		       : there;
 }
 
-/* `frames`: struct trace_python_frame if `is_python`, else addresses; the innermost first. */
+/* Under the lock. `frames`: struct trace_python_frame if `is_python`, else addresses; the innermost
+ * first. */
 static uint32_t innermost_id(uint32_t parent, bool is_python, const void *frames, uint32_t count)
 {
 	struct frame_key key;
 
-	if (!allocate_tree())
-		return 0;
 	memset(&key, 0, sizeof key);
 	key.parent = parent;
 	key.is_python = is_python;
-	pthread_mutex_lock(&tree->lock);
 	for (uint32_t i = count; i-- > 0;) {
 		if (is_python)
 			key.at = ((const struct trace_python_frame *)frames)[i];
@@ -142,18 +141,43 @@ static uint32_t innermost_id(uint32_t parent, bool is_python, const void *frames
 		if (!(key.parent = key_id(&key)))
 			break;
 	}
-	pthread_mutex_unlock(&tree->lock);
 	return key.parent;
+}
+
+static uint32_t id_when_free(uint32_t parent, bool is_python, const void *frames, uint32_t count)
+{
+	uint32_t id;
+
+	if (!allocate_tree())
+		return 0;
+	pthread_mutex_lock(&tree->lock);
+	id = innermost_id(parent, is_python, frames, count);
+	pthread_mutex_unlock(&tree->lock);
+	return id;
 }
 
 uint32_t frame_native_id(uint32_t parent, const uint64_t *addresses, uint32_t count)
 {
-	return innermost_id(parent, false, addresses, count);
+	return id_when_free(parent, false, addresses, count);
 }
 
 uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *frames, uint32_t count)
 {
-	return innermost_id(parent, true, frames, count);
+	return id_when_free(parent, true, frames, count);
+}
+
+uint32_t frame_python_id_at_once(const struct trace_python_frame *frames, uint32_t count)
+{
+	uint32_t id;
+
+	if (!allocate_tree())
+		return 0;
+	for (unsigned i = 1; pthread_mutex_trylock(&tree->lock); i++)
+		if (i == LOCK_TRIES)
+			return 0;
+	id = innermost_id(0, true, frames, count);
+	pthread_mutex_unlock(&tree->lock);
+	return id;
 }
 
 uint32_t frame_python_entries(uint32_t frame)

@@ -22,6 +22,9 @@ uint32_t frame_native_id(uint32_t parent, const uint64_t *addresses, uint32_t co
 /* The same for Python frames. `reserved` of each: 1 for an entry frame. */
 uint32_t frame_python_id(uint32_t parent, const struct trace_python_frame *frames, uint32_t count);
 
+/* frame_python_id(0, ...), but 0 if another thread holds the lock. */
+uint32_t frame_python_id_at_once(const struct trace_python_frame *frames, uint32_t count);
+
 /* Returns how many of a Python frame and its callers are entry frames. */
 uint32_t frame_python_entries(uint32_t frame);
 

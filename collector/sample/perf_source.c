@@ -219,6 +219,7 @@ static void write_sample(struct sampled_thread *thread, const struct perf_sample
 		.weight_ns = source->period_ns,
 		.state = TRACE_SAMPLE_ON_CPU };
 
+	sample_request_frames(thread);
 	if (!thread->stated_at)
 		sample_write_thread(thread, thread->sampled_ns, true);
 	if (taken->has_registers) {

@@ -23,7 +23,7 @@ struct sampled_thread {
 	uint64_t waited_ns;          /* it could run, but no core was free; 0: not known */
 	uint64_t stated_ns;          /* cpu_ns of the last SAMPLED_THREAD record */
 	uint64_t stated_at;          /* CLOCK_MONOTONIC of that record, in ns; 0: there is none */
-	const struct stream *stream; /* NULL: it had none when that was looked up last */
+	struct stream *stream;       /* NULL: it had none when that was looked up last */
 	uint64_t python;             /* for the reader of Python frames; 0 at first */
 	/* Of wall_samples.h: how long it was blocked or waited, as samples say, and where it is. */
 	struct {

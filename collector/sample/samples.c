@@ -3,6 +3,7 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/process/clock.h"
+#include "collector/stream/frame_request.h"
 #include "collector/stream/peer.h"
 #include "collector/stream/stream.h"
 
@@ -11,18 +12,67 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NODE_TRIES 4u
+#define EDGE_READS 20u /* of the clock: about 0.5 us */
 #define WEIGHT_MAX_NS ((uint64_t)UINT32_MAX * TRACE_SAMPLE_WEIGHT_NS)
+
+static bool read_node(const struct sampled_thread *thread, uint32_t *node)
+{
+	return thread->stream && stream_peer_node(thread->stream, thread->tid, node);
+}
+
+/* Whether a range of this node is C++ code, whose callers in Python do not change. */
+static bool is_operator(uint32_t node)
+{
+	const enum trace_node_kind kind = node_kind(node);
+
+	return kind == TRACE_NODE_OP || kind == TRACE_NODE_BACKWARD;
+}
+
+/* Whether the thread is no longer in the node, which it then sets. A thread that has begun to close
+ * the range before it could see the request does so within this time. */
+static bool has_left(const struct sampled_thread *thread, uint32_t *node)
+{
+	uint32_t again;
+
+	for (unsigned i = 0; i < EDGE_READS; i++) {
+		if (read_node(thread, &again) && again != *node) {
+			*node = again;
+			return true;
+		}
+		clock_now();
+	}
+	return false;
+}
 
 void sample_read_node(struct sample *sample)
 {
 	const struct sampled_thread *thread = sample->thread;
+	uint64_t requested = 0;
 	uint32_t node;
 
 	sample->node = 0;
-	if (!thread->stream || !stream_peer_node(thread->stream, thread->tid, &node))
+	if (!read_node(thread, &node))
 		return;
-	sample->node = node;
+	for (unsigned i = 0; i < NODE_TRIES; i++) {
+		sample->taken = clock_now();
+		sample->node = node;
+		if (!thread->python || !is_operator(node))
+			break;
+		frame_request_make(thread->stream, node, sample->taken, requested);
+		requested = sample->taken;
+		if (!has_left(thread, &node))
+			break;
+	}
 	sample->flags |= TRACE_SAMPLE_HAS_NODE;
+}
+
+void sample_request_frames(const struct sampled_thread *thread)
+{
+	uint32_t node;
+
+	if (thread->python && read_node(thread, &node) && is_operator(node))
+		frame_request_make(thread->stream, node, clock_now(), 0);
 }
 
 /* Writes a sample of at most WEIGHT_MAX_NS. */

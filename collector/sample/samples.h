@@ -19,8 +19,13 @@ struct sample {
 	uint64_t pc;             /* 0: not known */
 };
 
-/* Reads in which range the thread is, now. Sets node and flags. */
+/* Reads in which range the thread is, now. Sets taken, node and flags. If that is an operator, the
+ * thread will read its Python frames when it ends (collector/stream/frame_request.h). */
 void sample_read_node(struct sample *sample);
+
+/* Requests the same for the operator in which the thread is now, for a sample that was taken a
+ * moment ago. */
+void sample_request_frames(const struct sampled_thread *thread);
 
 /* Writes a sample, or several if its weight is too large for one. What cannot be written is
  * counted. Between stream_enter and stream_leave, as all functions below. */

@@ -224,6 +224,8 @@ static __attribute__((noinline)) bool close_object_slow(const void *object)
 			frame->domain <= FRAME_OBJECT))
 		frame--;
 	found = frame > s->frames;
+	if (found && frame == s->top && __atomic_load_n(&s->frames_due, __ATOMIC_RELAXED))
+		frame_request_answer(s);
 	if (found)
 		close_object_frame(s, frame);
 	stream_finish();

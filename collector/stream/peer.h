@@ -12,7 +12,7 @@ struct stream;
 /* Returns the stream of the thread with this kernel id; NULL: it has none. The memory is never
  * freed, but may become another thread's stream. Any thread may call it, not in a signal handler.
  */
-const struct stream *stream_peer_find(uint32_t tid);
+struct stream *stream_peer_find(uint32_t tid);
 
 /* Stores the node of the innermost range that is open on thread `tid`, 0 if none is. Returns false
  * if `peer` is no longer its stream, or if that node is not known because the range began while

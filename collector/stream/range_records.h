@@ -4,6 +4,7 @@
 #ifndef PPERF_COLLECTOR_STREAM_RANGE_RECORDS_H
 #define PPERF_COLLECTOR_STREAM_RANGE_RECORDS_H
 
+#include "collector/stream/frame_request.h"
 #include "collector/stream/stream_state.h"
 
 /* The short forms of records, the low two bits of a word (trace_format.h). */
@@ -12,7 +13,7 @@
 #define FORM_PUSH8 3u
 
 /* Does what stream_begin does, and updates the fast paths if recording was paused or resumed
- * since. */
+ * since, or if a request is out of date. */
 static inline struct stream *range_begin(void)
 {
 	struct stream *s = stream_begin();
@@ -21,6 +22,8 @@ static inline struct stream *range_begin(void)
 		stream_update_limits(s);
 	if (s && __builtin_expect(s->unresolved, 0) && !s->paused)
 		stream_resolve_nodes(s);
+	if (s && __builtin_expect(__atomic_load_n(&s->frames_due, __ATOMIC_RELAXED) != 0, 0))
+		frame_request_check(s);
 	return s;
 }
 

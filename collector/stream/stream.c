@@ -102,13 +102,13 @@ static void append_clock(struct stream *s, const struct trace_clock *now)
 
 /* Reads the switch after storing fast_room, and stores 0 if recording is paused. The thread that
  * pauses recording stores in the opposite order: first the switch, then fast_room of all streams.
- * So a capacity other than 0 never remains. */
+ * So a capacity other than 0 never remains. The same holds for a request (frame_request.h). */
 void stream_update_limits(struct stream *s)
 {
 	__atomic_store_n(&s->fast_room, clock_has_fast_read() && !s->too_deep ? s->room : 0,
 		__ATOMIC_SEQ_CST);
 	s->paused = __atomic_load_n(&recording_paused, __ATOMIC_SEQ_CST);
-	if (s->paused)
+	if (s->paused || __atomic_load_n(&s->frames_due, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&s->fast_room, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -492,9 +492,9 @@ struct stream *stream_begin_slow(void)
 
 /* ---- what other threads read of a stream (collector/stream/peer.h) ---- */
 
-const struct stream *stream_peer_find(uint32_t tid)
+struct stream *stream_peer_find(uint32_t tid)
 {
-	const struct stream *s = NULL;
+	struct stream *s = NULL;
 	struct signal_guard guard;
 
 	if (!stream_registry)

@@ -104,7 +104,8 @@ struct stream {
 	struct trace_block *slot; /* NULL: not attached yet. slot->used is the cursor. */
 	uint64_t room;            /* payload bytes that the slot can hold */
 	/* The capacity that the fast paths check: `room`, or 0 if they may not be used
-	 * (stream_update_limits). Atomic: another thread sets it to 0 when it pauses recording. */
+	 * (stream_update_limits). Atomic: another thread sets it to 0 when it pauses recording or
+	 * makes a request (frame_request.h). */
 	uint64_t fast_room;
 	uint64_t last;                 /* the last stamp, from which short forms count */
 	struct range_frame *top;       /* innermost open range; changed by stream_set_top */
@@ -128,6 +129,9 @@ struct stream {
 	char *unrecorded_texts; /* copies of their texts: unrecorded_ranges.c */
 	uint32_t unrecorded_texts_used;
 	struct stream_skips skips[TRACE_SKIP_KINDS];
+	/* The request of frame_request.h: its time (0: there is none) and its operator. Atomic. */
+	uint64_t frames_due;
+	uint32_t frames_due_node;
 	/* Hash table of this payload's call records, by their content. An entry is the record's
 	 * position in the payload, in words of 8 bytes. 0: free. */
 	uint16_t calls[STREAM_CALLS];
@@ -251,7 +255,8 @@ static inline void stream_set_top(struct stream *s, struct range_frame *top)
 	__atomic_store_n(&s->node, top->node, __ATOMIC_RELAXED);
 }
 
-/* Recomputes fast_room after a change of the room, too_deep or the recording switch. */
+/* Recomputes fast_room after a change of the room, too_deep, the recording switch or the request of
+ * frame_request.h. */
 void stream_update_limits(struct stream *s);
 
 /* Returns fast_room. A plain load: either value suits an event under way, and an atomic load costs

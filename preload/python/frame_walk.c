@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "preload/python/frame_walk.h"
 
+#include "preload/python/python.h"
 #include "preload/python/safe_read.h"
 
 uintptr_t python_frame_first(const struct python_layout *l, uintptr_t thread)
@@ -29,7 +30,8 @@ bool python_frame_read(const struct python_layout *l, uintptr_t address, struct 
 {
 	uintptr_t instruction;
 	int32_t index;
-	uint8_t owner = 0;
+	uint8_t entry_owner[2]; /* only 3.11 has an entry byte */
+	bool is_python;
 
 	if (!safe_read_pointer(&frame->previous, address + l->frame_previous) ||
 		!safe_read_pointer(&frame->code, address + l->frame_code))
@@ -38,13 +40,16 @@ bool python_frame_read(const struct python_layout *l, uintptr_t address, struct 
 		if (!safe_read(&index, address + l->frame_instruction, sizeof index))
 			return false;
 		frame->offset = (int64_t)index * l->index_scale;
+		frame->is_entry = true;
 		return true;
 	}
-	if (!safe_read(&owner, address + l->frame_owner, sizeof owner) ||
+	if (!safe_read(entry_owner, address + l->frame_owner - 1, sizeof entry_owner) ||
 		!safe_read_pointer(&instruction, address + l->frame_instruction))
 		return false;
 	/* 3.14 marks references in the lowest two bits. */
-	frame->code = owner < l->owner_end ? frame->code & ~(uintptr_t)3 : 0;
+	is_python = entry_owner[1] < l->owner_end;
+	frame->code = is_python ? frame->code & ~(uintptr_t)3 : 0;
+	frame->is_entry = !is_python || (python.minor == 11 && entry_owner[0]);
 	frame->offset = (int64_t)(instruction - (frame->code + l->code_bytes));
 	if (frame->code && is_inserted_code(l, frame->code))
 		frame->code = 0;

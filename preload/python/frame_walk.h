@@ -20,6 +20,9 @@
 struct python_frame {
 	uintptr_t code, previous; /* code 0: a frame of the interpreter itself */
 	int64_t offset;           /* of the current instruction in the bytecode, in bytes */
+	/* C code entered the interpreter for it. From 3.12 on the frame of the interpreter that it
+	 * has as its caller says that: is_entry of that is set. */
+	bool is_entry;
 };
 
 /* Returns the address of the thread's innermost frame, or 0 if it has none. `thread`: address of

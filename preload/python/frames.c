@@ -3,6 +3,7 @@
 
 #include "collector/file/dictionary.h"
 #include "collector/process/fork_wiped_memory.h"
+#include "collector/sample/frame_tree.h"
 #include "collector/stream/stream.h"
 #include "preload/python/python.h"
 #include "preload/python/frame_selftest.h"
@@ -16,6 +17,8 @@
 
 /* Frames that are read for a stack, those of the interpreter included. */
 #define STACK_SEARCH_MAX 512u
+/* Frames of a sample, which has all of them or none. */
+#define SAMPLE_FRAMES_MAX 256u
 /* Frames that are searched for one of the program's own. */
 #define USER_SEARCH_MAX 512u
 
@@ -75,6 +78,41 @@ uint32_t python_stack_capture(void)
 	}
 	errno = saved;
 	return python_stack_id(frames, count);
+}
+
+/* Reads all frames. Returns their number; 0: there are none, or too many, or one cannot be read. */
+static uint32_t read_all_frames(struct trace_python_frame frames[SAMPLE_FRAMES_MAX])
+{
+	struct python_location location;
+	struct python_frame frame;
+	uint32_t count = 0;
+
+	for (uintptr_t at = first_frame(); at; at = frame.previous) {
+		if (!python_frame_read(&layout, at, &frame))
+			return 0;
+		if (!frame.code) {
+			if (count)
+				frames[count - 1].reserved |= frame.is_entry;
+			continue;
+		}
+		if (count == SAMPLE_FRAMES_MAX ||
+			!python_locate(&layout, frame.code, frame.offset, &location))
+			return 0;
+		frames[count] = location.frame;
+		frames[count++].reserved = frame.is_entry;
+	}
+	return count;
+}
+
+uint32_t python_sample_frames(void)
+{
+	struct trace_python_frame frames[SAMPLE_FRAMES_MAX];
+	const int saved = errno;
+	const uint32_t count = read_all_frames(frames),
+		       id = count ? frame_python_id_at_once(frames, count) : 0;
+
+	errno = saved;
+	return id;
 }
 
 static bool find_user_frame(struct python_location *location)

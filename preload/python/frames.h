@@ -46,6 +46,12 @@ extern int64_t python_stack_min_bytes;
  * and stream_leave. Keeps errno. */
 uint32_t python_stack_capture(void);
 
+/* Returns the id of the calling thread's innermost Python frame among those of samples
+ * (collector/sample/frame_tree.h). 0: as python_stack_capture, or there are too many frames, or the
+ * table of ids is in use. Between stream_enter and stream_leave, under the signal guard. Keeps
+ * errno. */
+uint32_t python_sample_frames(void);
+
 /* As python_stack_capture, but only the innermost frame in the program's own files
  * (user_code.h). 0: there is none. `*first`: the line's texts were read, which takes longer. */
 uint32_t python_own_line_capture(bool *first);

@@ -140,6 +140,24 @@ static void observe_own_sample(struct sample_cells *cells, const struct observed
 	};
 }
 
+static uint32_t count_frames(const struct sample_functions *functions, uint32_t number)
+{
+	uint32_t count = 0;
+
+	for (; number; number = functions->frames[number].parent)
+		count++;
+	return count;
+}
+
+/* Whether the sampler found frames that the record does not have: the operator called Python. */
+static bool is_below(const struct sample_cells *cells, const struct sample_cell *sample,
+	uint32_t python)
+{
+	return !(sample->flags & TRACE_SAMPLE_MOVED) && sample->python != python &&
+	       count_frames(&cells->functions, sample->python) >
+		       count_frames(&cells->functions, python);
+}
+
 /* Gives the thread's samples since `since` their Python frames. */
 static void observe_python(struct sample_cells *cells, const struct observed_sample *observed)
 {
@@ -156,9 +174,11 @@ static void observe_python(struct sample_cells *cells, const struct observed_sam
 			pending->samples[kept++] = *sample;
 			continue;
 		}
-		sample->cell.python = python;
-		sample->cell.flags &= (uint16_t) ~(
-			TRACE_SAMPLE_MOVED | TRACE_SAMPLE_NO_PYTHON | TRACE_SAMPLE_UNEQUAL);
+		if (!is_below(cells, &sample->cell, python)) {
+			sample->cell.python = python;
+			sample->cell.flags &= (uint16_t) ~(
+				TRACE_SAMPLE_MOVED | TRACE_SAMPLE_NO_PYTHON | TRACE_SAMPLE_UNEQUAL);
+		}
 		add_to_cell(cells, &sample->cell, sample->at_ns);
 	}
 	pending->count = kept;

@@ -42,6 +42,7 @@ START_TEST(a_chain_of_callers_has_one_id_and_another_chain_has_another)
 	ck_assert_uint_ne(frame_python_id(outer, &entry, 1), python);
 	ck_assert_uint_ne(frame_python_id(inner, &at, 1), python);
 	ck_assert_uint_eq(frame_count(), 5);
+	ck_assert_uint_eq(frame_python_id_at_once(&at, 1), frame_python_id(0, &at, 1));
 	stream_leave();
 }
 END_TEST

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """CPU samples of PyTorch training on the processor: native stacks through MKL and oneDNN, Python frames that agree with them, the bytes that samples
 take, and torch.profiler beside them."""
-import json, pathlib, sys
+import bisect, json, pathlib, sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 from cpu_samples import *
 from harness import *
 from other_profilers import compare_with_perf
 
+OPERATORS = (3, 4)  # kinds of nodes: operators and functions of autograd
 TRAINING = r"""
 import random, sys, torch
 from torch import nn
@@ -96,6 +97,26 @@ def python_frames_agree_with_native_stacks(folder):
     print("# %d with Python frames read within 1 ms, %.1f %% of them equal" % (len(known), 100 * equal))
     # Fewer than 95 % may be by chance: by two standard errors.
     assert len(known) > 50 and equal >= 0.95 - 2 * (0.05 * 0.95 / len(known)) ** 0.5, (len(known), equal)
+
+
+@case
+def samples_in_operators_have_the_frames_that_their_thread_read(folder):
+    samples = train(folder, 12, PPERF_SAMPLE_KIND="clock")
+    exact = sorted((r.since, r.stamp, r.python) for r in samples.trace.records if r.kind == "SAMPLE_PYTHON")
+    begins, main = [e[0] for e in exact], samples.samples[0].tid
+    inside = [r for r in samples.samples if r.node and samples.nodes[r.node].kind in OPERATORS and r.tid == main and r.python]
+
+    def own(r):
+        at = bisect.bisect(begins, r.stamp - r.ago) - 1
+        return at >= 0 and r.stamp - r.ago <= exact[at][1]
+    moved = [r for r in inside if r.flags & (MOVED | UNEQUAL)]
+    left = [r for r in moved if not own(r)]
+    print("# %d samples in operators; the thread read the frames of %.1f %%; %d had moved, of them %d without frames of the thread" % (
+        len(inside), 100 * sum(map(own, inside)) / len(inside), len(moved), len(left)))
+    # A thread that is descheduled while it leaves the operator has not seen the request.
+    assert len(inside) > 100 and sum(map(own, inside)) >= 0.97 * len(inside) and len(left) <= 0.01 * len(inside), (len(inside), len(left))
+    names = {samples.trace.names[samples.frames[python].function] for _, _, python in exact}
+    assert {"step", "Linear.forward"} <= names, names
 
 
 def bytes_of(samples):

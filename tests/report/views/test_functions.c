@@ -344,6 +344,35 @@ START_TEST(frames_that_the_thread_read_itself_replace_those_of_the_sampler)
 }
 END_TEST
 
+/* The operator called Python: the thread's own frames are those outside of it. */
+START_TEST(frames_that_an_operator_called_stay_unless_they_moved)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_sample_python *exact;
+	struct trace_sample *moved;
+	struct report_run run;
+
+	build_python(builder, 1, 0, "outside", "/a.py", 1);
+	build_python(builder, 2, 1, "called", "/a.py", 2);
+	build_python(builder, 3, 1, "moved", "/a.py", 3);
+	build_push(builder, 1, 10 * MS, "op");
+	build_sample(builder, 12 * MS, 0, 1, TRACE_SAMPLE_ON_CPU)->python = 2;
+	moved = build_sample(builder, 15 * MS, 0, 1, TRACE_SAMPLE_ON_CPU);
+	moved->python = 3;
+	moved->head.flags = TRACE_SAMPLE_MOVED;
+	build_sample(builder, 17 * MS, 0, 1, TRACE_SAMPLE_ON_CPU)->head.flags =
+		TRACE_SAMPLE_UNEQUAL;
+	exact = build_record(builder, 1, TRACE_SAMPLE_PYTHON, sizeof *exact, 20 * MS);
+	exact->since = BUILDER_START + 10 * MS;
+	exact->python = 1;
+	build_pop(builder, 1, 20 * MS);
+	run = run_report(builder, "table --by function trace.bin -f csv --columns label,samples");
+	output_has(run.out, "called [a.py],1\r\n");
+	output_has(run.out, "outside [a.py],2\r\n");
+	output_lacks(run.out, "moved [a.py]");
+}
+END_TEST
+
 START_TEST(frames_are_exported_as_folded_stacks)
 {
 	struct report_run run = run_report(
@@ -510,6 +539,7 @@ int main(void)
 		the_range_that_was_read_with_a_sample_owns_it,
 		functions_are_below_the_ranges_in_which_they_ran,
 		frames_that_the_thread_read_itself_replace_those_of_the_sampler,
+		frames_that_an_operator_called_stay_unless_they_moved,
 		frames_are_exported_as_folded_stacks, a_thread_that_runs_python_alone_is_a_finding,
 		imported_samples_are_in_the_same_tables, damaged_frames_end_a_stack,
 		a_trace_without_samples_says_how_to_record_them,
