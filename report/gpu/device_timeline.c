@@ -458,6 +458,8 @@ static void read_noted_times(struct timeline *timeline)
 				event.record);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(timeline->reader));
+	for (size_t i = 0; i < timeline->count; i++)
+		note_last_interval(timeline, i);
 	reader_resume_end(timeline->reader, &end);
 }
 
