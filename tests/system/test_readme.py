@@ -186,16 +186,17 @@ def the_page_of_the_format_has_every_kind_and_key(folder):
     header = (ROOT / "collector" / "trace_format.h").read_text()
     kinds = re.findall(r"\tX\(([A-Z_]+), trace_\w+, \d, \"(.*?)\"\)", re.sub(r"\s*\\\n\s*(?!X\()", " ", header).replace('" "', ""))
     said = [(head, text.split("\n")[1]) for head, text in entries(section(page("pperf.format.5"), "RECORDS"))]
-    assert sorted(said) == sorted((kind, text[0].upper() + text[1:] + ".") for kind, text in kinds), set(said) ^ set(kinds)
+    described = [(kind, text[0].upper() + text[1:] + ".") for kind, text in kinds]
+    assert sorted(said) == sorted(described), set(said) ^ set(described)
     assert "the version (%s)" % re.search(r"TRACE_VERSION (\d+)", header)[1] in page("pperf.format.5")
     keys = " ".join(head for head, _ in entries(section(page("pperf.format.5"), "META KEYS")))
-    described = header[header.index("META keys:"):header.index("Ids. stream")]
+    header_keys = header[header.index("META keys:"):header.index("Ids. stream")]
     sources = "".join(path.read_text() for folder in ("preload", "collector") for path in (ROOT / folder).rglob("*.c"))
     for key in set(re.findall(r'meta_set\("([a-z_.]+)"', sources)):
-        for where, text in (("the page", keys), ("the header", described)):
+        for where, text in (("the page", keys), ("the header", header_keys)):
             assert re.search(r"\b%s\b" % re.escape(key), text) or key.startswith("warning.") and "warning.*" in text, "%s has no %s" % (where, key)
     for key in re.findall(r"[a-z_.]+[a-z_*]", keys.replace("env.PPERF_*", "")):
-        assert key in described, "the header has no %s" % key
+        assert key in header_keys, "the header has no %s" % key
 
 
 @case
