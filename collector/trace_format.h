@@ -107,6 +107,9 @@
  *   sample.hz               samples a second of each thread (PPERF_SAMPLE); absent: no CPU samples
  *   sample.clock            PPERF_SAMPLE_CLOCK: cpu or wall
  *   sample.source           what takes samples: clock (the threads' CPU clocks) or perf
+ *   python.eval_part        addresses `0xBEGIN-0xEND` of the second part of
+ *                           _PyEval_EvalFrameDefault, which the compiler placed apart from the
+ *                           first; absent: it has one part, or is not known
  *   schedule                PPERF_SCHEDULE as parsed:
  *                           `skip_first:0,wait:1,warmup:1,active:3,repeat:1`;
  *                           absent: everything is recorded

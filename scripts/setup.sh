@@ -1,9 +1,9 @@
 #!/bin/sh
 # setup.sh [--check] PART... | --cuda
-# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch readers profilers bench peers deb arm64 fuzz.
+# Sees to it that what PART needs is there; quick when it is. PART: build (library: of it what libpperf.so alone needs) demo test hosts lint torch pythons readers profilers bench peers deb arm64 fuzz.
 # Packages come from apt, as root or by `sudo -n`; CUDA's headers, where no CUDA 13 or later is installed, from
 # NVIDIA's wheels, unpacked into build/cuda; libraries for aarch64, which the system's own do not mix with, from the same
-# apt, into build/aarch64. --check installs nothing: it says what is missing and fails.
+# apt, into build/aarch64, and newer Pythons, from newer releases of Debian, into build/pythons. --check installs nothing: it says what is missing and fails.
 # --cuda prints the folder of the CUDA headers that the build uses, nothing if there is none.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -17,9 +17,15 @@ CUDA_PREFIXES=${CUDA_PREFIXES-/usr/local/cuda /opt/cuda}
 ARM64='libelf-dev libelf1 zlib1g-dev zlib1g libiberty-dev libsqlite3-dev libsqlite3-0 libjansson-dev libjansson4 libncurses-dev libncursesw6 libtinfo6
 	check libsubunit-dev libsubunit0 libunwind8 liblzma5'
 
+# Releases of Debian with newer Pythons, and what these need: the C library, too.
+PYTHONS='trixie:3.13 forky:3.14'
+PYTHON_NEEDS='libc6 libgcc-s1 libexpat1 zlib1g libffi8 libbz2-1.0 liblzma5 libssl3t64 libsqlite3-0 libreadline8t64 libzstd1 libncursesw6 libtinfo6
+	libuuid1'
+
 packages=
 check=
 arm64=
+pythons=
 py_spy=
 die() { echo "pperf setup: $*" >&2; exit 1; }
 need() { case " $packages " in *" $1 "*) ;; *) packages="$packages $1" ;; esac; }
@@ -99,6 +105,10 @@ packages_of() {
 		has_command cppcheck || need cppcheck
 		;;
 	torch) /usr/bin/env python3 -c 'import venv, ensurepip' 2> /dev/null || need python3-venv ;;
+	pythons) # CPythons newer than the system's, whose frames `make test` reads where they are there
+		pythons=1
+		has_command patchelf || need patchelf
+		;;
 	readers) # of exports, which `make test` skips where they are not there
 		python3 -m pip --version > /dev/null 2>&1 || need python3-pip
 		has_command sqlite3 || need sqlite3
@@ -135,7 +145,7 @@ packages_of() {
 		fuzz_clang || { need clang; need "$(clang_runtime)"; }
 		has_command objcopy || need binutils
 		;;
-	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, readers, profilers, bench, peers, deb, arm64, fuzz" ;;
+	*) die "unknown part '$1'; parts are: build, library, demo, test, hosts, lint, torch, pythons, readers, profilers, bench, peers, deb, arm64, fuzz" ;;
 	esac
 }
 
@@ -180,22 +190,24 @@ install_py_spy() {
 	rm -rf build/py-spy.new
 }
 
-# A list of packages of its own, so that this needs no rights and the system stays as it is.
+# apt-get with lists and packages in the current folder. It needs no rights, and the system stays as it is.
+apt_here() {
+	mkdir -p lists/partial archives/partial
+	apt-get -qq -o Dir::State="$PWD" -o Dir::State::status=/dev/null -o Dir::Cache="$PWD" -o APT::Sandbox::User=root -o Acquire::Languages=none "$@"
+}
+unpack_here() { for package in *.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C "$1" || return 1; done; }
+
 install_arm64() {
 	[ -z "$check" ] || die "the libraries for aarch64 are missing; run scripts/setup.sh arm64"
 	has_command apt-get || die "unpack these Debian packages for arm64 into build/aarch64:" $ARM64
 	echo "pperf setup: unpacking libraries for aarch64 into build/aarch64"
 	rm -rf build/aarch64 build/aarch64.new
-	mkdir -p build/aarch64.new/apt/lists/partial build/aarch64.new/apt/archives/partial build/aarch64.new/usr/lib
+	mkdir -p build/aarch64.new/apt build/aarch64.new/usr/lib
 	ln -s usr/lib build/aarch64.new/lib
 	(
 		cd build/aarch64.new/apt || exit 1
-		apt_arm64() {
-			apt-get -qq -o Dir::State="$PWD" -o Dir::State::status=/dev/null -o Dir::Cache="$PWD" -o APT::Architecture=arm64 \
-				-o APT::Architectures=arm64 -o APT::Sandbox::User=root -o Acquire::Languages=none "$@"
-		}
-		apt_arm64 update && apt_arm64 download $ARM64 || exit 1
-		for package in *.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x --keep-directory-symlink -C .. || exit 1; done
+		apt_arm64() { apt_here -o APT::Architecture=arm64 -o APT::Architectures=arm64 "$@"; }
+		apt_arm64 update && apt_arm64 download $ARM64 && unpack_here ..
 	) > build/setup.log 2>&1 || { tail -5 build/setup.log >&2; die "apt-get has no packages for arm64; the rest of its output is in build/setup.log"; }
 	find build/aarch64.new -type l -lname '/lib/*' | while read -r link; do # they are meant for a root of their own
 		ln -sf "$(basename "$(readlink "$link")")" "$link"
@@ -204,9 +216,38 @@ install_arm64() {
 	mv build/aarch64.new build/aarch64
 }
 
+# install_python RELEASE VERSION: the mirror is that of the system's own packages.
+install_python() {
+	new=build/pythons/$2.new
+	rm -rf "$new"
+	mkdir -p "$new/apt"
+	(
+		mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Component: main' | head -1)
+		cd "$new/apt" && echo "deb ${mirror:?apt knows no mirror of Debian} $1 main" > sources.list || exit 1
+		apt_release() { apt_here -o Dir::Etc::SourceList="$PWD/sources.list" -o Dir::Etc::SourceParts=/dev/null "$@"; }
+		apt_release update && apt_release download "python$2" "python$2-minimal" "libpython$2-minimal" "libpython$2-stdlib" $PYTHON_NEEDS && unpack_here ..
+	) > build/setup.log 2>&1 || { tail -5 build/setup.log >&2; die "apt-get has no Python $2 of Debian $1; the rest of its output is in build/setup.log"; }
+	rm -rf "$new/apt" "build/pythons/$2"
+	mv "$new" "build/pythons/$2"
+	libraries=$PWD/build/pythons/$2/usr/lib/$(uname -m)-linux-gnu
+	for loader in "$libraries"/ld-linux-*.so.*; do
+		patchelf --set-interpreter "$loader" --set-rpath "$libraries" --force-rpath "build/pythons/$2/usr/bin/python$2" || die "patchelf failed"
+	done
+}
+
+install_pythons() {
+	for python in $PYTHONS; do
+		[ -d "build/pythons/${python#*:}" ] && continue
+		[ -z "$check" ] || die "Python ${python#*:} is missing; run scripts/setup.sh pythons"
+		has_command apt-get || die "Python ${python#*:} comes from Debian's packages, which this system cannot fetch"
+		echo "pperf setup: unpacking Python ${python#*:} into build/pythons"
+		install_python "${python%:*}" "${python#*:}"
+	done
+}
+
 [ "${1-}" = --cuda ] && { find_cuda; exit 0; }
 [ "${1-}" = --check ] && check=1 && shift
-[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|readers|profilers|bench|peers|deb|arm64|fuzz ...'
+[ $# -gt 0 ] || die 'usage: scripts/setup.sh [--check] build|library|demo|test|hosts|lint|torch|pythons|readers|profilers|bench|peers|deb|arm64|fuzz ...'
 mkdir -p build
 [ "$*" = library ] && library_packages || build_packages
 for part in "$@"; do packages_of "$part"; done
@@ -214,3 +255,4 @@ for part in "$@"; do packages_of "$part"; done
 find_cuda > /dev/null || install_cuda
 [ -z "$arm64" ] || [ -d build/aarch64 ] || install_arm64
 [ -z "$py_spy" ] || has_command py-spy || [ -x build/py-spy/py-spy ] || install_py_spy
+[ -z "$pythons" ] || install_pythons

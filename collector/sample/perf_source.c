@@ -9,12 +9,14 @@
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/sample/blocked_thread.h"
 #include "collector/sample/frame_tree.h"
+#include "collector/sample/function_parts.h"
 #include "collector/sample/perf_ring.h"
 #include "collector/sample/process_memory.h"
 #include "collector/sample/sampler.h"
 #include "collector/stream/stream.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #define WAIT_MS_MAX 10u   /* the sampler's thread looks at least so often whether it shall end */
@@ -193,18 +195,39 @@ static void name_frames(struct sample *sample)
 			 (stack->cut || (!id && callers) ? TRACE_SAMPLE_CUT : 0);
 }
 
+/* Returns the code of the interpreter's function, or NULL if it is not known. A second part of it
+ * is written to the trace. */
+static const struct function_parts *interpreter_parts(void)
+{
+	static struct function_parts parts;
+	static bool is_known;
+	const struct code_range *second = &parts.all[1];
+	void *entry;
+	char text[48];
+
+	if (is_known)
+		return &parts;
+	entry = quiet_dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+	if (!entry || !function_parts_find(source->unwinder, (uint64_t)(uintptr_t)entry, &parts))
+		return NULL;
+	is_known = true;
+	if (second->end) {
+		snprintf(text, sizeof text, "%#" PRIx64 "-%#" PRIx64, second->begin, second->end);
+		meta_set("python.eval_part", text);
+	}
+	return &parts;
+}
+
 /* Each entry frame of Python is a call of the interpreter's function. If the native stack has not
  * as many, the Python frames are of another point in time, and are left out. */
 static void check_python(struct sample *sample)
 {
-	static uint64_t interpreter;
+	const struct function_parts *interpreter;
 
 	if (!sample->python || sample->flags & (TRACE_SAMPLE_CUT | TRACE_SAMPLE_MOVED))
 		return;
-	if (!interpreter)
-		interpreter = (uint64_t)(uintptr_t)quiet_dlsym(
-			RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
-	if (!interpreter || unwinder_count_frames(source->unwinder, &source->stack, interpreter) ==
+	interpreter = interpreter_parts();
+	if (!interpreter || function_parts_count_frames(interpreter, &source->stack) ==
 				    frame_python_entries(sample->python))
 		return;
 	sample->python = 0;

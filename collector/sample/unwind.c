@@ -426,17 +426,15 @@ bool unwinder_update(struct unwinder *u)
 	return change != CODE_MAP_SAME;
 }
 
-uint32_t unwinder_count_frames(
-	struct unwinder *u, const struct unwind_stack *stack, uint64_t function)
+bool unwinder_find_function(struct unwinder *u, uint64_t pc, uint64_t *begin, uint64_t *end)
 {
-	const struct unwind_rule *rule;
-	uint32_t count = 0;
+	const struct unwind_rule *rule = find_rule(u, pc);
 
-	for (uint32_t i = 0; i < stack->frames; i++) {
-		rule = find_rule(u, stack->address[i] - (i > 0));
-		count += rule && rule->function == function;
-	}
-	return count;
+	if (!rule)
+		return false;
+	*begin = rule->function;
+	*end = rule->function_end;
+	return true;
 }
 
 struct unwinder *unwinder_open(void)

@@ -51,9 +51,9 @@ void unwinder_close(struct unwinder *u);
  * there were any. */
 bool unwinder_update(struct unwinder *u);
 
-/* Returns how many frames of `stack` are of the function that begins at `function`. */
-uint32_t unwinder_count_frames(
-	struct unwinder *u, const struct unwind_stack *stack, uint64_t function);
+/* Sets [*begin, *end) to the code around `pc` that has the same entry of .eh_frame: a function, or a
+ * part of one. Returns false if there is none. */
+bool unwinder_find_function(struct unwinder *u, uint64_t pc, uint64_t *begin, uint64_t *end);
 
 void unwinder_walk(
 	struct unwinder *u, const struct unwind_start *start, struct unwind_stack *stack);

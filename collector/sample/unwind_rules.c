@@ -493,7 +493,10 @@ static bool read_function(struct rule_machine *m, struct byte_cursor c, bool who
 	if (c.bad || m->pc < start || m->pc - start >= bytes)
 		return false;
 	m->at = start;
-	return build_rule(m, c, whole);
+	if (!build_rule(m, c, whole))
+		return false;
+	m->rule->function_end = start + bytes;
+	return true;
 }
 
 bool unwind_rule_read(struct code_object *o, uint64_t pc, struct unwind_rule *rule,

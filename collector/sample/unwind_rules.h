@@ -39,7 +39,7 @@ enum unwind_place {
 };
 
 struct unwind_rule {
-	uint64_t function; /* where the function begins */
+	uint64_t function, function_end; /* the code that has this entry of .eh_frame */
 	/* CFA = register `cfa_register` + `cfa_value`, or the result of expression `cfa_value`. */
 	int32_t cfa_value;
 	uint8_t cfa_register;

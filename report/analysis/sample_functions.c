@@ -2,17 +2,33 @@
 #include "report/analysis/sample_functions.h"
 #include "report/base/alloc.h"
 #include "report/run/call_stack.h"
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RECENT_ADDRESSES 4096u /* a power of two */
 #define NOT_RESOLVED "(not resolved)"
+#define EVAL_FUNCTION "_PyEval_EvalFrameDefault"
 
 struct recent_address {
 	uint64_t address;
 	uint32_t function; /* 0: the entry is empty */
 };
+
+/* Reads META python.eval_part. Without it, or if it is damaged, there is no such code. */
+static void read_eval_part(struct sample_functions *functions)
+{
+	const struct trace_text range = process_meta(functions->process, "python.eval_part");
+	char text[48] = "";
+
+	if (range.length >= sizeof text)
+		return;
+	memcpy(text, range.bytes, range.length);
+	if (sscanf(text, "0x%" SCNx64 "-0x%" SCNx64, &functions->eval_begin,
+		    &functions->eval_end) != 2)
+		functions->eval_begin = functions->eval_end = 0;
+}
 
 void sample_functions_begin(struct sample_functions *functions, struct process *process)
 {
@@ -22,6 +38,7 @@ void sample_functions_begin(struct sample_functions *functions, struct process *
 	functions->id_last = reader_frame_last(process->reader);
 	functions->numbers = xcalloc(((size_t)functions->id_last + 1) * sizeof *functions->numbers);
 	functions->recent = xcalloc(RECENT_ADDRESSES * sizeof *functions->recent);
+	read_eval_part(functions);
 }
 
 void sample_functions_free(struct sample_functions *functions)
@@ -86,7 +103,7 @@ static void classify(
 	if (function->kind != SAMPLE_NATIVE)
 		return;
 	if (is_interpreter_library(library)) {
-		function->is_eval = starts_with(name, "_PyEval_EvalFrameDefault");
+		function->is_eval = starts_with(name, EVAL_FUNCTION);
 		/* A stripped interpreter: which of its functions it was is not known. */
 		function->is_interpreter = starts_with(name, NOT_RESOLVED) ||
 					   begins_with_any(name, interpreter_functions,
@@ -154,13 +171,20 @@ static uint32_t text_of_name(struct sample_functions *functions, struct trace_te
 		      : intern_text(functions, name.bytes, name.length);
 }
 
+static bool is_eval_part(const struct sample_functions *functions, uint64_t address)
+{
+	return address >= functions->eval_begin && address < functions->eval_end;
+}
+
 static uint32_t resolve_address(struct sample_functions *functions, uint64_t address)
 {
 	/* symbols_find looks up the byte before a return address. */
 	const struct symbol symbol = process_find_symbol(functions->process, address + 1);
 	const char *module = symbol.module ? symbol.module : "";
-	const struct trace_text name = { symbol.function ? symbol.function : NOT_RESOLVED,
-		(uint32_t)strlen(symbol.function ? symbol.function : NOT_RESOLVED), true };
+	const char *function = symbol.function                    ? symbol.function
+			       : is_eval_part(functions, address) ? EVAL_FUNCTION
+								  : NOT_RESOLVED;
+	const struct trace_text name = { function, (uint32_t)strlen(function), true };
 
 	return find_or_add(functions, text_of_name(functions, name),
 		*module ? intern_text(functions, module, strlen(module)) : 0, SAMPLE_NATIVE);
@@ -287,8 +311,7 @@ static uint32_t intern_frame(struct sample_functions *functions, const struct kn
 		if (is_frame(&functions->frames[slot->number], frame))
 			return slot->number;
 	*ARRAY_ADD(functions->frames, functions->frame_room, functions->frame_count) = *frame;
-	hash_index_add(
-		&functions->frame_index, slot, hash, (uint32_t)functions->frame_count - 1);
+	hash_index_add(&functions->frame_index, slot, hash, (uint32_t)functions->frame_count - 1);
 	return (uint32_t)functions->frame_count - 1;
 }
 

@@ -42,7 +42,7 @@ struct sample_functions {
 	struct process *process;
 	struct sample_function *all; /* entry 0 is not used */
 	size_t count, room;
-	struct hash_index index; /* by name, library and kind */
+	struct hash_index index;    /* by name, library and kind */
 	struct known_frame *frames; /* entry 0 is not used */
 	size_t frame_count, frame_room;
 	struct hash_index frame_index; /* by parent, function and line */
@@ -52,6 +52,7 @@ struct sample_functions {
 	size_t path_room;
 	struct recent_address *recent; /* private */
 	uint32_t pperf;                /* the function (pperf); 0: there is none */
+	uint64_t eval_begin, eval_end; /* private: the second part of the interpreter's function */
 };
 
 void sample_functions_begin(struct sample_functions *functions, struct process *process);

@@ -93,11 +93,13 @@ static void add_python(struct sample_stack *stack)
 		add_frame(stack, stack->python[i]);
 }
 
-/* Adds the native frames, with the interpreter's own if `with_all`. */
+/* Adds the native frames of a stack without Python frames: the interpreter's own only if
+ * `with_all`, or if the thread was in it. */
 static void add_native(struct sample_stack *stack, const struct sample_cells *cells, bool with_all)
 {
 	for (size_t i = 0; i < stack->native_count; i++)
-		if (with_all || !function_of(cells, &stack->native[i])->is_interpreter)
+		if (with_all || i + 1 == stack->native_count ||
+			!function_of(cells, &stack->native[i])->is_interpreter)
 			add_frame(stack, stack->native[i]);
 }
 
@@ -170,9 +172,6 @@ void sample_stack_set(struct sample_stack *stack, struct sample_cells *cells,
 		stack->is_apart = true;
 		add_apart(stack, cells, with_all);
 	}
-	/* A thread that only runs the interpreter's own functions */
-	if (!stack->count && which == SAMPLE_FRAMES_MERGED)
-		add_native(stack, cells, true);
 	add_state(stack, cells, cell);
 	cut_at_pperf(stack, cells);
 	limit_depth(stack, cells);

@@ -2,6 +2,7 @@
 """Finds the CPythons on this machine whose frames pperf can read."""
 import glob, os, shutil, subprocess, sys
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WANTED = [(3, minor) for minor in range(9, 15)]
 WHO = "import sys, sysconfig; print(sys.implementation.name, *sys.version_info[:2], int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), " \
       "sys.executable)"
@@ -12,6 +13,7 @@ def interpreters():
     distinguished by their prefix."""
     candidates = [sys.executable, "/usr/bin/python3", *(shutil.which("python3.%d%s" % (minor, t)) for _, minor in WANTED for t in ("", "t"))]
     candidates += glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python3"))
+    candidates += sorted(glob.glob(os.path.join(ROOT, "build/pythons/*/usr/bin/python3.*[0-9]")))
     candidates += os.environ.get("PPERF_TEST_PYTHONS", "").split()
     found = {}
     for path in filter(None, candidates):

@@ -4,6 +4,9 @@
 the reason is said."""
 from cpu_samples import *
 from harness import *
+from python_versions import interpreters
+
+PYTHONS = [path for _, free_threaded, path in interpreters() if not free_threaded]
 
 def run_sampled(folder, seconds, threads, hz=199, before=(), env=None, **options):
     result = subprocess.run([*before, "env", "LD_PRELOAD=" + preload(), program("native_stacks"), str(seconds), str(threads)], cwd=folder,
@@ -70,6 +73,22 @@ def where_little_memory_may_be_locked_some_threads_are_sampled_by_their_clock(fo
     assert "lock no more memory" in samples.meta["source.cpu_samples"], samples.meta
     assert len({r.tid for r in samples.samples}) >= 55
     assert samples.native or "a ring was refused (EPERM)" in samples.meta["source.cpu_samples"], samples.meta
+
+
+@case
+def python_frames_fit_the_native_ones_in_every_python(folder):
+    # In Debian's Pythons from 3.13 on, the compiler placed most of the interpreter's function apart from its entry, and there are no symbols.
+    if not PYTHONS:
+        raise Skip("no CPython is installed")
+    for path in PYTHONS:
+        trace = folder / "python.bin"
+        traced(folder, path, ROOT / "tests/programs/sampled.py", "split", 2, env={"PPERF_SAMPLE": "299", "PPERF_OUTPUT": str(trace)})
+        samples = Samples(trace).check()
+        unequal = sum(bool(r.flags & UNEQUAL) for r in samples.samples)
+        assert samples.meta["source.cpu_samples"] == "on" and unequal <= 0.1 * len(samples.native), (path, unequal, len(samples.native))
+        shown = json.loads(report("table", "--by", "function", "--format", "json", trace).stdout)
+        module = [row for row in shown["rows"] if row["label"] == "<module> [sampled.py]"]
+        assert len(module) == 1 and module[0]["cpu_sampled_total_ns"] > 0.8 * shown["cpu_samples"][0]["cpu_sampled_ns"], (path, module)
 
 
 if not can_open_events():
