@@ -51,7 +51,7 @@ void unwinder_close(struct unwinder *u);
  * there were any. */
 bool unwinder_update(struct unwinder *u);
 
-/* Sets [*begin, *end) to the code around `pc` that has the same entry of .eh_frame: a function, or a
+/* Sets [*begin, *end) to the code around `pc` that has the same entry of .eh_frame: a function or a
  * part of one. Returns false if there is none. */
 bool unwinder_find_function(struct unwinder *u, uint64_t pc, uint64_t *begin, uint64_t *end);
 
