@@ -15,8 +15,8 @@ def connect(scheduler):
         raise PartsError("--dask needs Dask, which is not installed: pip install 'pperf[dask]'")
     try:
         if os.path.isfile(scheduler):
-            return Client(scheduler_file=scheduler, timeout="30s", set_as_default=False)
-        return Client(scheduler, timeout="30s", set_as_default=False)
+            return Client(scheduler_file=scheduler, set_as_default=False)
+        return Client(scheduler, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise PartsError("no Dask scheduler can be reached by %s: %s" % (scheduler, str(error).split("\n")[0][:200]))
 

@@ -51,6 +51,11 @@ def slow(function):
     return function if os.environ.get("PPERF_TEST_QUICK") else case(function)
 
 
+def unsanitized(function):
+    """A case that spends its time in other programs: browsers, query engines. What it runs of pperf-report is run with sanitizers elsewhere."""
+    return function if SANITIZED else case(function)
+
+
 def preload():
     return " ".join([*PRELOADS, str(LIBRARY)])
 

@@ -3,7 +3,7 @@
 """What pperf-report keeps between commands on the same trace: every view prints the same bytes with and without it, and after the trace or what is kept was
 changed. What an entry must be to be believed is tested in tests/report/test_cache.c."""
 import glob, json, os, random, re, shutil, subprocess, time
-from harness import PROGRAMS, REPORT, VARIANT, Skip, case, environment, main, run
+from harness import PROGRAMS, REPORT, VARIANT, Skip, case, environment, main, run, unsanitized
 
 VIEWS = "summary tree critical table categories steps kernels memory api streams queue idle overlap roofline diagnose critical-path info".split()
 KEEPING = "diagnose idle queue streams overlap critical-path steps roofline".split() # views whose rows are kept
@@ -158,7 +158,7 @@ def views_of_given_traces_are_the_same(folder):
     assert entries(folder / "cache", "trace")
 
 
-@case
+@unsanitized
 def other_options_never_get_what_was_kept_for_these(folder):
     for path in job(folder), kineto(folder):
         cache = folder / ("cache-" + path.name)

@@ -3,7 +3,7 @@
 """The history of nightly runs: what became slower is found, and nothing else; the page of its trends
 shows the figures of its JSON. `make scale-peers` installs the engine that reads it."""
 import csv, datetime, gzip, io, json, pathlib, shutil, subprocess, zlib
-from harness import ROOT, SANITIZED, Skip, case, environment, main, report
+from harness import ROOT, SANITIZED, Skip, case, environment, main, report, unsanitized
 from pages import HOSTILE, browser, check_policy, data_of, keep, pixels, scaled
 from part_tools import ENGINES, job, part, pperf, replaced, table
 
@@ -57,7 +57,7 @@ def day(night):
     return str(datetime.date(2023, 11, 14) + datetime.timedelta(night))
 
 
-@case
+@unsanitized
 def a_regression_is_found_from_its_night_on_until_it_is_accepted(folder):
     """Of 30 nights with noise of 1 %, one is missing, one is slow, and from the 25th on a place takes 8 % more."""
     history = histories(folder, [n for n in range(30) if n != 17],
@@ -101,7 +101,7 @@ def trends(history, *options):
     return json.loads(pperf("history", "trends", history, "--job", "nightly", "-f", "json", *options))
 
 
-@case
+@unsanitized
 def one_slow_night_is_no_regression_and_no_part_of_the_baseline(folder):
     history = nights_of(folder, made(20, lambda n, path: 1.3 if n == 15 else 1))
     rows = slower(history, "--night", day(15))
@@ -109,7 +109,7 @@ def one_slow_night_is_no_regression_and_no_part_of_the_baseline(folder):
     assert not slower(history, "--night", day(16)) and not trends(history)["changes"]
 
 
-@case
+@unsanitized
 def the_place_is_named_as_deep_as_more_than_half_of_the_increase_is(folder):
     """As `gate` does: the outermost place, then down."""
     inside = {"step": 1 + .2 * 1500 / 5000, "step/backward": 1 + .2 * 1500 / 2500, "step/backward/mlp": 1.2}
@@ -122,7 +122,7 @@ def the_place_is_named_as_deep_as_more_than_half_of_the_increase_is(folder):
     assert row["in"] == "step", "no place in it has more than half"
 
 
-@case
+@unsanitized
 def a_renamed_place_keeps_its_history(folder):
     renamed = lambda n, path: path.replace("backward", "backprop") if n >= 20 else path
     history = nights_of(folder, made(24, name=renamed))
@@ -141,7 +141,7 @@ def a_renamed_place_keeps_its_history(folder):
     assert [place["path"] for place in document["new"]] == ["step/loss"] and not document["gone"] and not document["renamed"] and not document["rows"], document["new"]
 
 
-@case
+@unsanitized
 def of_a_thousand_places_one_is_found_in_each_night_and_no_other(folder):
     history = nights_of(folder, [[day(n), 10, 5500000, [1000, 7, 24, 8]] for n in range(30)])
     document = trends(history)
@@ -188,7 +188,7 @@ def page(folder, history):
     return folder / "nights.html"
 
 
-@case
+@unsanitized
 def figures_of_the_page_are_those_of_the_json(folder):
     history = eventful(folder)
     document, window = trends(history), browser()
@@ -230,7 +230,7 @@ def hostile_names_of_places_are_text_and_the_policy_is_strict(folder):
     assert not (folder / "wrong.html").exists()
 
 
-@case
+@unsanitized
 def a_place_is_shown_by_click_key_and_address_and_found_by_search(folder):
     path, window = page(folder, eventful(folder)), browser()
     window.open(path)
@@ -255,7 +255,7 @@ def a_place_is_shown_by_click_key_and_address_and_found_by_search(folder):
         assert window.run(chosen) == "(duration of a step)" and not window.messages(), wrong
 
 
-@case
+@unsanitized
 def nights_light_dark_narrow_and_printed(folder):
     path, window = page(folder, eventful(folder)), browser()
     for theme in ("light", "dark"):
@@ -274,7 +274,7 @@ def nights_light_dark_narrow_and_printed(folder):
     assert document.startswith(b"%PDF") and not window.messages()
 
 
-@case
+@unsanitized
 def a_short_history_makes_a_page(folder):
     window = browser()
     for count in (1, 2, 8):

@@ -5,7 +5,7 @@ and keys in a browser, and names of a trace stay text.
 
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import json, pathlib, random, re
-from harness import ROOT, Skip, case, main, report
+from harness import ROOT, Skip, case, main, report, unsanitized
 from pages import browser, check_colours_differ, check_policy, contrast, DATA, data_of, empty_and_cut, hostile, imported, json_of, keep, LEAST_CONTRAST, open_hostile, operators, pixels, samples, scaled, simulated, theme_colours
 
 TABLES = ("steps", "kernels", "idle", "memory", "categories")
@@ -229,7 +229,7 @@ def the_address_keeps_what_is_shown(folder):
 
 # ---- look ----
 
-@case
+@unsanitized
 def light_dark_narrow_and_printed(folder):
     window = browser()
     for number, trace in enumerate(traces(folder)):

@@ -5,7 +5,7 @@ blocks and gaps add up to each segment.
 
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import json, pickle, re
-from harness import case, main, report
+from harness import case, main, report, unsanitized
 from pages import browser, check_colours_differ, data_of, HOSTILE, imported, json_of, keep, operators, pixels, scaled, snapshot
 
 
@@ -210,7 +210,7 @@ def hostile_names_are_shown_as_text(folder):
     assert not window.messages() and len(window.requests()) == 1
 
 
-@case
+@unsanitized
 def light_dark_narrow_and_printed(folder):
     window, path = browser(), page(folder, snapshot(folder / "a.pickle"))
     for theme in ("light", "dark"):

@@ -5,7 +5,7 @@ figures are those of the views `ranks` and `diff`.
 
 PPERF_TEST_PICTURES=FOLDER keeps the pictures that the cases take."""
 import json, pathlib, random, re
-from harness import case, main, report
+from harness import case, main, report, unsanitized
 from pages import browser, check_colours_differ, DATA, data_of, HOSTILE, imported, json_of, keep, operators, pixels, scaled
 
 BASE = 5000000000 # microseconds; small enough for a double to be exact to the nanosecond
@@ -326,13 +326,13 @@ def pictures(folder, name, traces, fragment=""):
     assert document.startswith(b"%PDF") and not window.messages() and window.run("document.documentElement.dataset.theme || ''") == ""
 
 
-@case
+@unsanitized
 def ranks_light_dark_narrow_and_printed(folder):
     for number, traces in enumerate(jobs(folder)):
         pictures(folder, "ranks-%d" % number, traces)
 
 
-@case
+@unsanitized
 def two_traces_light_dark_narrow_and_printed(folder):
     for number, traces in enumerate(pairs(folder)):
         pictures(folder, "two-%d" % number, traces)

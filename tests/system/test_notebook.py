@@ -4,7 +4,7 @@
 shows it."""
 import json, os, subprocess, sys, time
 import browser
-from harness import BUILD, REPORT, ROOT, Skip, case, main, run, traced
+from harness import BUILD, REPORT, ROOT, Skip, case, main, run, traced, unsanitized
 
 PEERS = ROOT / "build" / "export-peers"
 MODULE = ROOT / "preload" / "user"
@@ -39,7 +39,7 @@ def notebook(folder):
     return json.loads((folder / "outputs.json").read_text())
 
 
-@case
+@unsanitized
 def a_notebook_shows_the_page_in_a_frame(folder):
     shown, verdict, flame, whole, names = notebook(folder)
     assert len(shown) == 1 and shown[0]["text/html"].startswith("<iframe srcdoc=") and "<script" not in shown[0]["text/html"], shown
@@ -67,7 +67,7 @@ def a_notebook_shows_the_page_in_a_frame(folder):
         assert window.requests() == [(folder / "notebook.html").as_uri()], window.requests()
 
 
-@case
+@unsanitized
 def outside_of_notebooks_the_page_can_be_saved(folder):
     demo(folder)
     run(folder, sys.executable, "-c", "import pperf, sys\npage = pperf.load('trace.bin').show()\npage.save('page.html')\nassert repr(page).startswith('<pperf.Page of ')",
