@@ -51,16 +51,22 @@ static void write_worst(const struct node_worst *worst, struct value_writer *wri
 	value_write_array(writer, worst->own, worst->own ? worst->own_bytes : 0, 1);
 }
 
+/* Pointers of another process mean nothing. */
+static void clear_parts(struct node *kept)
+{
+	memset(&kept->samples, 0, sizeof kept->samples);
+	kept->gpu = NULL;
+	kept->memory = NULL;
+	kept->tensors = NULL;
+	kept->worst = NULL;
+	kept->sampled = NULL;
+}
+
 static void write_node(struct node *node, struct value_writer *writer)
 {
 	struct node kept = *node;
 
-	memset(&kept.samples, 0, sizeof kept.samples);
-	kept.gpu = NULL;
-	kept.memory = NULL;
-	kept.tensors = NULL;
-	kept.worst = NULL;
-	kept.sampled = NULL;
+	clear_parts(&kept);
 	value_write_u64(writer, parts_of(node));
 	value_write(writer, &kept, sizeof kept);
 	percentiles_write(&node->samples, writer);
@@ -169,12 +175,7 @@ static void read_node(
 	kept.first_child = node->first_child;
 	kept.next = node->next;
 	kept.depth = node->depth;
-	memset(&kept.samples, 0, sizeof kept.samples);
-	kept.gpu = NULL;
-	kept.memory = NULL;
-	kept.tensors = NULL;
-	kept.worst = NULL;
-	kept.sampled = NULL;
+	clear_parts(&kept);
 	*node = kept;
 	read_parts(tree, id, parts, texts, reader);
 }
