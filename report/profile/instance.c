@@ -33,9 +33,9 @@ static void add_instance_block(struct instances *instances)
 
 	block->next = instances->blocks;
 	instances->blocks = block;
+	instances->made += BLOCK_INSTANCES;
 	/* All instances may be reusable at once. */
-	ARRAY_GROW(instances->reusable, instances->reusable_room,
-		instances->reusable_room + BLOCK_INSTANCES);
+	ARRAY_GROW(instances->reusable, instances->reusable_room, instances->made);
 	for (unsigned i = BLOCK_INSTANCES; i-- > 0;)
 		instances->reusable[instances->reusable_count++] = (void *)(at +
 									    i * CACHE_LINE_BYTES);

@@ -88,6 +88,7 @@ struct instances {
 	struct instance **reusable;
 	size_t reusable_count, reusable_room;
 	struct instance_block *blocks;
+	size_t made; /* instances in all blocks */
 };
 
 /* Prefetches an instance that was used thousands of events ago, so that it is no longer in the
