@@ -481,6 +481,13 @@ void activities_keep(struct process *process)
 	shared_pass_run(&pass);
 }
 
+void activities_read_in(const struct options *options, struct shared_pass *pass)
+{
+	(void)options;
+	if (pass->process->timeline)
+		activities_keep_in(pass);
+}
+
 void activities_free(struct activities *activities)
 {
 	if (!activities || activities->is_kept)

@@ -141,6 +141,9 @@ struct activities *activities_read_with(
 void activities_keep(struct process *process);
 /* As activities_keep. The activities are complete after the pass. */
 void activities_keep_in(struct shared_pass *pass);
+/* As activities_keep_in, in the pass that makes the profile. Does nothing in a trace without timed
+ * GPU work. */
+void activities_read_in(const struct options *options, struct shared_pass *pass);
 void activities_free(struct activities *activities); /* NULL is allowed */
 
 /* Goes back to the first activity. May be called any number of times. */

@@ -319,6 +319,7 @@ struct profile {
 	struct instance *target;             /* the target instance, with the children kept */
 	uint32_t counter_unit;               /* METRIC_USER: text */
 	bool counter_found, has_steps;
+	bool is_new;                 /* profile_fill has not returned yet */
 	struct profile_state *state; /* NULL after the pass */
 };
 
@@ -326,6 +327,13 @@ struct profile {
  * receives the names, and is shared by all profiles of one trace. */
 struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options);
+/* Returns a profile without events, and without a state. It has its options, in which the metric is
+ * chosen, its timeline and an empty tree. An observer that looks at them can then be set in
+ * `options`, before profile_fill. */
+struct profile *profile_new(struct trace_reader *reader, struct string_table *texts,
+	const struct profile_options *options);
+/* Makes the pass for a profile of profile_new. profile_build does both. */
+void profile_fill(struct profile *profile);
 void profile_free(struct profile *profile);
 
 /* The options of one more pass over the same trace that only serves `observer`. The pass keeps

@@ -19,6 +19,7 @@ void arrange_steps(const struct options *options, struct processes *processes, s
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_streams(const struct options *options, struct process *process, struct rows *rows);
 void arrange_queue(const struct options *options, struct process *process, struct rows *rows);
+void idle_read_in(const struct options *options, struct shared_pass *pass);
 void arrange_idle(const struct options *options, struct process *process, struct rows *rows);
 void arrange_overlap(const struct options *options, struct process *process, struct rows *rows);
 void arrange_roofline(
