@@ -414,6 +414,7 @@ void diagnose_read_in(const struct options *options, struct shared_pass *pass)
 	host_events_keep_in(pass);
 	activities_keep_in(pass);
 	roofline_read_in(options, pass);
+	memory_waste_try_in(pass);
 	if (has_steps(pass->process))
 		step_table_read_in(pass);
 }

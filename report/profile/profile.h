@@ -341,6 +341,10 @@ void profile_free(struct profile *profile);
 struct profile_options profile_options_for_observer(
 	const struct profile *profile, const struct profile_observer *observer);
 
+/* Returns when the last step ends, at which the end for memory usually is (memory_end.c).
+ * UINT64_MAX: it did not end, or there are no steps. */
+uint64_t profile_steps_end_ns(const struct steps *steps);
+
 /* Returns whether the root node `root` is part of the total that percentages are computed of.
  * `of_cpu_time`: of the total of CPU time. Time of what ran backward is in the nodes where it ran.
  * Sections that are no steady-state steps would make the shares of the steps too small. */
