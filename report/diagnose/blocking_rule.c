@@ -413,7 +413,7 @@ static uint64_t merge_times(struct blocked_device *device)
 }
 
 /* Adds the time of GPU work during the calls. Work comes in the order in which it begins. */
-static void add_work_meanwhile(struct blocked_sums *sums, const struct activity *work)
+static void add_work_meanwhile(struct blocked_sums *sums, const struct work_time *work)
 {
 	struct blocked_device *device = device_slot(
 		sums->devices, &sums->device_count, sizeof *sums->devices, work->device);
@@ -431,8 +431,7 @@ static void add_work_meanwhile(struct blocked_sums *sums, const struct activity 
 /* Finds what the GPUs did during the calls. Afterwards, the times of calls are merged. */
 static void find_work_meanwhile(struct diagnosis *diagnosis, struct blocked_sums *sums)
 {
-	struct activities *activities = activities_read(diagnosis->process);
-	const struct activity *one;
+	const struct work_time *work;
 
 	for (size_t i = 0; i < sums->device_count; i++) {
 		struct blocked_device *device = &sums->devices[i];
@@ -441,11 +440,8 @@ static void find_work_meanwhile(struct diagnosis *diagnosis, struct blocked_sums
 			qsort(device->times, device->count, sizeof *device->times, by_begin);
 		sums->blocked_ns += merge_times(device);
 	}
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities))
-		if (activity_is_work(one) && one->timed && one->counts)
-			add_work_meanwhile(sums, one);
-	activities_free(activities);
+	for (spill_list_rewind(diagnosis->work); (work = spill_list_next(diagnosis->work));)
+		add_work_meanwhile(sums, work);
 }
 
 static void read_blocked(struct diagnosis *diagnosis, struct blocked_sums *sums)
