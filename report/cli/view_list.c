@@ -112,6 +112,7 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "kernels",
 		.no_percentiles = true,
+		.read_in = categories_read_in,
 		.arrange = arrange_categories },
 	{ .name = "steps",
 		.summary = "each step: duration, GPU busy time, memory; which steps are cold "
