@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PATH "trace.bin"
 #define STEPS 8u
@@ -163,6 +164,7 @@ static unsigned compare_ways(struct trace_builder *builder)
 	free(of_apart);
 	free_process(&joined);
 	free_process(&apart);
+	unlink(PATH);
 	return rest;
 }
 
