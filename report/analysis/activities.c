@@ -2,6 +2,7 @@
 #include "report/analysis/activities.h"
 #include "report/analysis/collective_calls.h"
 #include "report/analysis/collective_sizes.h"
+#include "report/analysis/first_calls.h"
 #include "report/analysis/host_ranges.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -373,8 +374,8 @@ static void end_host_ranges(void *context, const struct profile *profile)
 	host_ranges_end(context);
 }
 
-/* Adds what reads the activities, and the ranges that explain idle time unless they are read
- * already. */
+/* Adds what reads the activities, and unless they are read already the ranges and slow launches that
+ * explain idle time. */
 static void add_readers(struct shared_pass *pass, struct activities *activities)
 {
 	const struct profile_observer own = { .context = activities,
@@ -388,6 +389,7 @@ static void add_readers(struct shared_pass *pass, struct activities *activities)
 	shared_pass_add(pass, &own, NULL);
 	if (host_ranges_begin(pass->process, &host))
 		shared_pass_add(pass, &host, end_host_ranges);
+	first_calls_read_in(pass);
 }
 
 /* In turn: `end_ns` is then how long it took, which is what `duration_ns` is related to. */
@@ -479,6 +481,13 @@ void activities_keep(struct process *process)
 
 	activities_keep_in(&pass);
 	shared_pass_run(&pass);
+}
+
+void activities_read_in(const struct options *options, struct shared_pass *pass)
+{
+	(void)options;
+	if (pass->process->timeline)
+		activities_keep_in(pass);
 }
 
 void activities_free(struct activities *activities)

@@ -12,9 +12,10 @@
  *		...
  *	activities_free(activities);
  *
- * activities_read builds the profile once more, with an observer. So the owner of an activity is
- * the one in the call tree: it follows from the correlation id, never from times. An external sort
- * puts GPU records that reach the trace late, or out of order, into their place.
+ * They come from an observer of the pass that makes the profile, or of one more pass like it. So the
+ * owner of an activity is the one in the call tree: it follows from the correlation id, never from
+ * times. An external sort puts GPU records that reach the trace late, or out of order, into their
+ * place.
  *
  * - Memory: ACTIVITY_HELD entries; the rest is in a temporary file.
  * - Times: nanoseconds since the start of the trace, on the host's clock. GPU times are converted
@@ -141,6 +142,9 @@ struct activities *activities_read_with(
 void activities_keep(struct process *process);
 /* As activities_keep. The activities are complete after the pass. */
 void activities_keep_in(struct shared_pass *pass);
+/* As activities_keep_in, in the pass that makes the profile. Does nothing in a trace without timed
+ * GPU work. */
+void activities_read_in(const struct options *options, struct shared_pass *pass);
 void activities_free(struct activities *activities); /* NULL is allowed */
 
 /* Goes back to the first activity. May be called any number of times. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/collective_rates.h"
-#include "report/analysis/activities.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/gpu/device_timeline.h"
@@ -12,11 +11,6 @@ struct sized_collective {
 	uint32_t name, ranks;
 	enum sized_operation operation;
 	bool follows; /* begins when another collective of its GPU ends, or while it runs */
-};
-
-struct sized_list {
-	struct sized_collective *all;
-	size_t count, room;
 };
 
 /* Orders equal collectives one after the other, the fastest first. */
@@ -65,32 +59,46 @@ static bool follows_another(struct collective_ends *ends, const struct activity 
 	return follows;
 }
 
-static void list_sized(struct process *process, struct sized_list *list)
+struct collective_list {
+	struct sized_collective *all;
+	size_t count, room;
+	struct collective_ends ends;
+};
+
+struct collective_list *collective_list_new(void)
 {
-	struct activities *activities = activities_read(process);
-	struct collective_ends ends = { .count = 0 };
-	const struct activity *one;
+	return xcalloc(sizeof(struct collective_list));
+}
 
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities)) {
-		bool follows;
+void collective_list_free(struct collective_list *list)
+{
+	if (list)
+		free(list->all);
+	free(list);
+}
 
-		if (one->kind != ACTIVITY_KERNEL || !one->counts || !one->timed ||
-			!one->communicates)
-			continue;
-		follows = follows_another(&ends, one);
-		if (one->message_bytes)
-			*ARRAY_ADD(list->all, list->room, list->count) = (struct sized_collective){
-				.bytes = one->message_bytes,
-				.bus_bytes = one->bus_bytes,
-				.duration_ns = one->duration_ns,
-				.name = one->name,
-				.ranks = one->message_ranks,
-				.operation = (enum sized_operation)one->collective,
-				.follows = follows
-			};
-	}
-	activities_free(activities);
+static void list_collective(void *context, const struct activity *one)
+{
+	struct collective_list *list = context;
+	bool follows;
+
+	if (!one->communicates || one->kind != ACTIVITY_KERNEL || !one->counts || !one->timed)
+		return;
+	follows = follows_another(&list->ends, one);
+	if (one->message_bytes)
+		*ARRAY_ADD(list->all, list->room,
+			list->count) = (struct sized_collective){ .bytes = one->message_bytes,
+			.bus_bytes = one->bus_bytes,
+			.duration_ns = one->duration_ns,
+			.name = one->name,
+			.ranks = one->message_ranks,
+			.operation = (enum sized_operation)one->collective,
+			.follows = follows };
+}
+
+struct activity_visitor collective_list_visitor(struct collective_list *list)
+{
+	return (struct activity_visitor){ .context = list, .add = list_collective };
 }
 
 /* Counts a collective among those with the largest messages. */
@@ -192,7 +200,7 @@ static struct collective_line kind_of_collectives(
 	return line;
 }
 
-static struct collective_line line_of_most(struct sized_list *list)
+static struct collective_line line_of_most(struct collective_list *list)
 {
 	struct collective_line most = { .count = 0 };
 	const struct sized_collective *all = list->all, *end = list->all + list->count;
@@ -213,18 +221,16 @@ static struct collective_line line_of_most(struct sized_list *list)
 	return most;
 }
 
-struct collective_rates collective_rates_read(struct process *process)
+struct collective_rates collective_rates_of(struct collective_list *list)
 {
 	struct collective_rates rates = { .count = 0 };
-	struct sized_list list = { .count = 0 };
 	const struct sized_collective *fastest;
 
-	list_sized(process, &list);
-	if (list.count)
-		qsort(list.all, list.count, sizeof *list.all, compare_sized);
-	fastest = list.all;
-	for (size_t i = 0; i < list.count; i++) {
-		const struct sized_collective *one = &list.all[i];
+	if (list->count)
+		qsort(list->all, list->count, sizeof *list->all, compare_sized);
+	fastest = list->all;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct sized_collective *one = &list->all[i];
 
 		fastest = are_equal(fastest, one) ? fastest : one;
 		rates.count++;
@@ -238,8 +244,7 @@ struct collective_rates collective_rates_read(struct process *process)
 			rates.slowest_bytes = one->bytes;
 		}
 	}
-	if (list.count)
-		rates.line = line_of_most(&list);
-	free(list.all);
+	if (list->count)
+		rates.line = line_of_most(list);
 	return rates;
 }

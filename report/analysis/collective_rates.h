@@ -13,8 +13,8 @@
 #ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_RATES_H
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_RATES_H
 
+#include "report/analysis/activities.h"
 #include "report/analysis/collective_sizes.h"
-#include "report/run/process.h"
 
 /* The line needs sizes that differ by this factor. Through two sizes there always is a line: of so
  * few it needs a larger one. */
@@ -75,7 +75,13 @@ struct collective_rates {
 	struct collective_line line; /* of those with the most time */
 };
 
-/* Reads the activities of a process whose profile is built. */
-struct collective_rates collective_rates_read(struct process *process);
+/* Lists the collectives. The visitor receives the activities of a process. */
+struct collective_list;
+
+struct collective_list *collective_list_new(void);
+struct activity_visitor collective_list_visitor(struct collective_list *list);
+void collective_list_free(struct collective_list *list); /* `list` may be NULL */
+/* Compares the listed collectives. Sorts the list. */
+struct collective_rates collective_rates_of(struct collective_list *list);
 
 #endif

@@ -238,25 +238,6 @@ static void make_spans(struct first_calls *found)
 	found->span_count = count;
 }
 
-static void first_calls_read(struct process *process, struct first_calls *found)
-{
-	const struct steps *steps = process->steps;
-	struct first_calls_pass pass = { .process = process };
-
-	if (steps && steps->count >= STEPS_COMPARED_MIN) {
-		slow_launches_find(process, found);
-		make_spans(found);
-		return;
-	}
-	read_ranges(&pass);
-	read_launches(&pass, process);
-	keep_slow_calls_of_table(found, &pass.by_name, &pass.launches);
-	keep_slow_calls_of_table(found, &pass.by_kernel, &pass.launches);
-	keep_slow_calls_of_table(found, &pass.by_node, &pass.launches);
-	free_tables(&pass);
-	make_spans(found);
-}
-
 static const char first_calls_key; /* the key of process_attach() */
 
 static void release_first_calls(void *data)
@@ -268,16 +249,71 @@ static void release_first_calls(void *data)
 	free(calls);
 }
 
+static void attach_first_calls(struct process *process, struct first_calls *found)
+{
+	make_spans(found);
+	process_attach(process, &first_calls_key, found, release_first_calls);
+}
+
+static void read_first_calls(struct process *process)
+{
+	struct first_calls_pass pass = { .process = process };
+	struct first_calls *found = xcalloc(sizeof *found);
+
+	read_ranges(&pass);
+	read_launches(&pass, process);
+	keep_slow_calls_of_table(found, &pass.by_name, &pass.launches);
+	keep_slow_calls_of_table(found, &pass.by_kernel, &pass.launches);
+	keep_slow_calls_of_table(found, &pass.by_node, &pass.launches);
+	free_tables(&pass);
+	attach_first_calls(process, found);
+}
+
+static bool compares_steps(const struct steps *steps)
+{
+	return steps && steps->count >= STEPS_COMPARED_MIN;
+}
+
+/* At the end of the pass. */
+static void keep_slow_launches(void *context, const struct profile *profile)
+{
+	struct slow_launches_pass *pass = context;
+	struct process *process = slow_launches_process(pass);
+	struct first_calls *found = xcalloc(sizeof *found);
+
+	(void)profile;
+	slow_launches_end(pass, found);
+	attach_first_calls(process, found);
+}
+
+void first_calls_read_in(struct shared_pass *pass)
+{
+	struct profile_observer observer;
+
+	if (process_attached(pass->process, &first_calls_key) ||
+		!compares_steps(pass->process->steps))
+		return;
+	if (!process_has_records(pass->process)) {
+		attach_first_calls(pass->process, xcalloc(sizeof(struct first_calls)));
+		return;
+	}
+	slow_launches_begin(pass->process, &observer);
+	shared_pass_add(pass, &observer, keep_slow_launches);
+}
+
 const struct first_calls *first_calls_of(struct process *process)
 {
-	struct first_calls *found = process_attached(process, &first_calls_key);
+	struct shared_pass pass = { .process = process };
 
-	if (!found) {
-		found = xcalloc(sizeof *found);
-		process_attach(process, &first_calls_key, found, release_first_calls);
-		first_calls_read(process, found);
+	if (process_attached(process, &first_calls_key))
+		return process_attached(process, &first_calls_key);
+	if (compares_steps(process->steps)) {
+		first_calls_read_in(&pass);
+		shared_pass_run(&pass);
+	} else {
+		read_first_calls(process);
 	}
-	return found;
+	return process_attached(process, &first_calls_key);
 }
 
 const struct first_call_span *first_calls_span(

@@ -11,7 +11,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_FIRST_CALLS_H
 #define PPERF_REPORT_ANALYSIS_FIRST_CALLS_H
 
-#include "report/run/process.h"
+#include "report/analysis/shared_pass.h"
 
 /* A first call is slow if it takes so many times the median of the later ones... */
 #define FIRST_CALL_RATIO 10u
@@ -51,6 +51,9 @@ struct first_calls {
 /* Returns the slow first calls; with STEPS_COMPARED_MIN steps or more slow launches. The first call
  * for a process reads the trace once more. They belong to the process. */
 const struct first_calls *first_calls_of(struct process *process);
+/* Reads slow launches in a pass that other analyses share, for later calls of first_calls_of. It
+ * may be the pass that makes the profile. Does nothing with fewer steps. */
+void first_calls_read_in(struct shared_pass *pass);
 
 /* Returns the first span of the thread that ends after `from_ns` and begins before `to_ns`; NULL:
  * there is none. */

@@ -8,7 +8,10 @@
 struct host_ranges_pass {
 	const struct process *process;
 	struct host_ranges *found;
-	uint8_t *kinds; /* by node: enum host_range_kind */
+	/* By node: enum host_range_kind of the outermost nodes of a kind, and that of the outermost
+	 * node around a node, or its own. Both have `known` nodes. */
+	uint8_t *kinds, *around;
+	size_t known, kinds_room, around_room;
 };
 
 enum host_range_kind host_range_kind(struct string_view name)
@@ -25,26 +28,28 @@ enum host_range_kind host_range_kind(struct string_view name)
 	return HOST_RANGE_NONE;
 }
 
-/* Finds the outermost nodes of each kind. Returns their number. */
+/* Finds the outermost nodes of each kind among the nodes that are not known yet. Returns their
+ * number. */
 static uint32_t find_host_nodes(struct host_ranges_pass *pass)
 {
 	const struct tree *tree = pass->process->profile->tree;
-	uint8_t *around = xcalloc(tree->count);
 	uint32_t count = 0;
 
-	for (uint32_t id = 1; id < tree->count; id++) {
-		const struct node *node = &tree->nodes[id];
+	ARRAY_GROW(pass->kinds, pass->kinds_room, tree->count);
+	ARRAY_GROW(pass->around, pass->around_room, tree->count);
+	for (; pass->known < tree->count; pass->known++) {
+		const struct node *node = &tree->nodes[pass->known];
+		const uint8_t outer = pass->around[node->parent];
 		const enum host_range_kind kind = node_kind_class(node->kind) == NODE_RANGES
 							  ? host_range_kind(string_table_get(
 								    pass->process->texts,
 								    node->name))
 							  : HOST_RANGE_NONE;
 
-		around[id] = around[node->parent] ? around[node->parent] : (uint8_t)kind;
-		pass->kinds[id] = around[node->parent] ? HOST_RANGE_NONE : (uint8_t)kind;
-		count += pass->kinds[id] != HOST_RANGE_NONE;
+		pass->around[pass->known] = outer ? outer : (uint8_t)kind;
+		pass->kinds[pass->known] = outer ? HOST_RANGE_NONE : (uint8_t)kind;
+		count += pass->kinds[pass->known] != HOST_RANGE_NONE;
 	}
-	free(around);
 	return count;
 }
 
@@ -59,7 +64,11 @@ static uint32_t thread_of_stream(const struct trace_reader *reader, uint32_t id)
 
 static void restart_host_ranges(void *context)
 {
-	((struct host_ranges_pass *)context)->found->count = 0;
+	struct host_ranges_pass *pass = context;
+
+	pass->found->count = 0;
+	if (pass->process->profile->is_new)
+		pass->known = 1;
 }
 
 static void add_host_range(void *context, const struct observed_instance *instance)
@@ -67,7 +76,9 @@ static void add_host_range(void *context, const struct observed_instance *instan
 	struct host_ranges_pass *pass = context;
 	struct host_ranges *found = pass->found;
 
-	if (instance->node >= pass->process->profile->tree->count || !pass->kinds[instance->node])
+	if (instance->node >= pass->known)
+		find_host_nodes(pass);
+	if (!pass->kinds[instance->node])
 		return;
 	array_grow_zeroed(&found->ranges, &found->room, found->count + 1, sizeof *found->ranges);
 	found->ranges[found->count++] = (struct host_range){ .begin_ns = instance->begin_ns,
@@ -98,6 +109,7 @@ static void release_host_ranges(void *data)
 static void free_pass(struct host_ranges_pass *pass)
 {
 	free(pass->kinds);
+	free(pass->around);
 	free(pass);
 }
 
@@ -111,17 +123,19 @@ struct host_ranges_pass *host_ranges_begin(
 	pass = xcalloc(sizeof *pass);
 	pass->process = process;
 	pass->found = xcalloc(sizeof *pass->found);
-	pass->kinds = xcalloc(process->profile->tree->count);
+	pass->known = 1;
 	process_attach(process, &host_ranges_key, pass->found, release_host_ranges);
+	*observer = (struct profile_observer){
+		.context = pass, .restart = restart_host_ranges, .closed = add_host_range
+	};
+	if (process->profile->is_new)
+		return pass;
 	if (!find_host_nodes(pass)) {
 		free_pass(pass);
 		return NULL;
 	}
-	*observer = (struct profile_observer){ .context = pass,
-		.restart = restart_host_ranges,
-		.closed = add_host_range,
-		.closed_nodes = pass->kinds,
-		.closed_node_count = process->profile->tree->count };
+	observer->closed_nodes = pass->kinds;
+	observer->closed_node_count = process->profile->tree->count;
 	return pass;
 }
 

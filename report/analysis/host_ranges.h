@@ -28,8 +28,8 @@ struct host_ranges {
  * activities_read has read them, or the call tree has no such node. They belong to the process. */
 const struct host_ranges *host_ranges_of(struct process *process);
 
-/* For a pass that serves another analysis, too: sets the observer for it. host_ranges_end is called
- * after the pass. NULL: nothing is to be read, and the observer is not set. */
+/* For a pass that serves another analysis, too, which may be the one that makes the profile: sets
+ * the observer for it. host_ranges_end is called after the pass. NULL: nothing is to be read. */
 struct host_ranges_pass;
 
 struct host_ranges_pass *host_ranges_begin(

@@ -208,10 +208,10 @@ static void note_allocator(struct lifetimes_reader *reader, const struct observe
 	}
 }
 
-void lifetimes_reader_restart(struct lifetimes_reader *reader)
+static void restart_lifetimes(void *context)
 {
-	if (!reader)
-		return;
+	struct lifetimes_reader *reader = context;
+
 	if (reader->site_count)
 		memset(reader->sites, 0, reader->site_count * sizeof *reader->sites);
 	if (reader->octave_room)
@@ -220,8 +220,9 @@ void lifetimes_reader_restart(struct lifetimes_reader *reader)
 	reader->device_address = 0;
 }
 
-void lifetimes_reader_memory(struct lifetimes_reader *reader, const struct observed_memory *memory)
+static void observe_lifetimes(void *context, const struct observed_memory *memory)
 {
+	struct lifetimes_reader *reader = context;
 	const struct memory_change *change = memory->change;
 	/* no mark of the end follows */
 	const bool is_after_end = memory->memory->end_serial == reader->end_serial;
@@ -246,20 +247,6 @@ static void visit_live(void *context, const struct live_allocation *allocation)
 
 	if (allocation->since_ns <= reader->made->end_ns && allocation->bytes)
 		add_left(reader, allocation->site, allocation->since_ns, allocation->bytes);
-}
-
-struct lifetimes_reader *lifetimes_reader_new(struct process *process)
-{
-	struct lifetimes_reader *reader;
-
-	if (!process->profile->memory->level_count || process_attached(process, &lifetimes_key))
-		return NULL;
-	reader = xcalloc(sizeof *reader);
-	reader->process = process;
-	reader->made = new_lifetimes(process);
-	reader->end_serial = process->profile->memory->end_serial;
-	reader->late = late_steps_of(reader->made->count);
-	return reader;
 }
 
 /* ---- call paths ---- */
@@ -534,10 +521,11 @@ static void release_lifetimes(void *data)
 	free(made);
 }
 
-void lifetimes_reader_attach(struct lifetimes_reader *reader, const struct profile *pass)
+/* At the end of the pass. */
+static void keep_lifetimes(void *context, const struct profile *pass)
 {
-	if (!reader)
-		return;
+	struct lifetimes_reader *reader = context;
+
 	memory_owners_each_live(pass->memory, visit_live, reader);
 	merge_sites_to_paths(reader, pass);
 	name_paths_by_largest(reader, pass);
@@ -550,39 +538,41 @@ void lifetimes_reader_attach(struct lifetimes_reader *reader, const struct profi
 	free(reader);
 }
 
-static void restart_lifetimes(void *context)
-{
-	lifetimes_reader_restart(context);
-}
-
-static void observe_memory(void *context, const struct observed_memory *memory)
-{
-	lifetimes_reader_memory(context, memory);
-}
-
 static void release_nothing(void *data)
 {
 	(void)data;
 }
 
-const struct memory_lifetimes *memory_lifetimes_of(struct process *process)
+void memory_lifetimes_read_in(struct shared_pass *pass)
 {
 	static struct memory_lifetimes none = { .count = 0 };
-	struct lifetimes_reader *reader = lifetimes_reader_new(process);
-	const struct profile_observer observer = {
-		.context = reader, .restart = restart_lifetimes, .memory = observe_memory
-	};
-	const struct profile_options options = profile_options_for_observer(
-		process->profile, &observer);
-	struct profile *pass;
+	struct process *process = pass->process;
+	struct lifetimes_reader *reader;
 
-	if (!reader && !process_attached(process, &lifetimes_key))
+	if (process_attached(process, &lifetimes_key))
+		return;
+	if (!process->profile->memory->level_count) {
 		process_attach(process, &lifetimes_key, &none, release_nothing);
-	if (!reader)
-		return process_attached(process, &lifetimes_key);
-	pass = profile_build(process->reader, process->texts, &options);
-	lifetimes_reader_attach(reader, pass);
-	profile_free(pass);
+		return;
+	}
+	reader = xcalloc(sizeof *reader);
+	reader->process = process;
+	reader->made = new_lifetimes(process);
+	reader->end_serial = process->profile->memory->end_serial;
+	reader->late = late_steps_of(reader->made->count);
+	shared_pass_add(pass,
+		&(const struct profile_observer){ .context = reader,
+			.restart = restart_lifetimes,
+			.memory = observe_lifetimes },
+		keep_lifetimes);
+}
+
+const struct memory_lifetimes *memory_lifetimes_of(struct process *process)
+{
+	struct shared_pass pass = { .process = process };
+
+	memory_lifetimes_read_in(&pass);
+	shared_pass_run(&pass);
 	return process_attached(process, &lifetimes_key);
 }
 

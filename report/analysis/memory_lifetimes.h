@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds how long memory lived, by the call path that allocated it, in one more pass over the trace.
+ * Finds how long memory lived, by the call path that allocated it, in one more pass over the trace,
+ * which other analyses may share.
  *
  * Time is divided into the part before the first step and the steps. A step ends where the next one
  * is looked at: what happens between two steps belongs to the later one. Without steps, the time
@@ -16,7 +17,7 @@
 #define PPERF_REPORT_ANALYSIS_MEMORY_LIFETIMES_H
 
 #include "report/analysis/memory_growth.h"
-#include "report/run/process.h"
+#include "report/analysis/shared_pass.h"
 
 #define LIFETIME_PARTS 5u
 #define LIFETIME_OCTAVES 64u
@@ -86,6 +87,9 @@ struct memory_lifetimes {
 
 /* Returns the lifetimes of a process, made at the first call and attached to the process. */
 const struct memory_lifetimes *memory_lifetimes_of(struct process *process);
+/* Reads the lifetimes in a pass that other analyses share, for later calls of
+ * memory_lifetimes_of. */
+void memory_lifetimes_read_in(struct shared_pass *pass);
 
 /* Returns the class of a block of a site of the profile. `freed_ns`: UINT64_MAX if it was never
  * freed. `*across`: how many steps later it was freed. */
@@ -98,14 +102,5 @@ struct lifetime_sum memory_held_total(const struct memory_held *held);
 /* Writes what the class is called, such as `across 3 to 7 steps`. `across_max`: of the path. */
 void memory_lifetime_name(
 	enum memory_lifetime class, uint64_t across_max, bool has_steps, char *out, size_t room);
-
-/* Another pass can make the lifetimes too, if they are not made yet: new, then `restart` and
- * `memory` as callbacks of an observer, then attach with the profile of that pass. NULL: they are
- * made already, or the trace has no memory. */
-struct lifetimes_reader;
-struct lifetimes_reader *lifetimes_reader_new(struct process *process);
-void lifetimes_reader_restart(struct lifetimes_reader *reader);
-void lifetimes_reader_memory(struct lifetimes_reader *reader, const struct observed_memory *memory);
-void lifetimes_reader_attach(struct lifetimes_reader *reader, const struct profile *pass);
 
 #endif

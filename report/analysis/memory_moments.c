@@ -400,15 +400,16 @@ static void copy_segment(void *context, const struct segment_parts *parts)
 	copy->first_gap = moment->gap_count;
 }
 
-static void take_moment(const struct moments_pass *pass, struct memory_moment *moment)
+void memory_moment_take(
+	struct memory_moment *moment, const struct memory_segments *map, bool with_parts)
 {
-	struct moment_copy copy = { .moment = moment, .with_parts = pass->with_parts };
+	struct moment_copy copy = { .moment = moment, .with_parts = with_parts };
 	const struct segment_visitor visitor = { .context = &copy,
-		.block = pass->with_parts ? copy_block : NULL,
-		.gap = pass->with_parts ? copy_gap : NULL,
+		.block = with_parts ? copy_block : NULL,
+		.gap = with_parts ? copy_gap : NULL,
 		.segment = copy_segment,
-		.stray = pass->with_parts ? copy_stray : NULL };
-	const struct memory_device *device = memory_segments_device(pass->map, moment->device);
+		.stray = with_parts ? copy_stray : NULL };
+	const struct memory_device *device = memory_segments_device(map, moment->device);
 
 	moment->taken = true;
 	if (device)
@@ -419,7 +420,12 @@ static void take_moment(const struct moments_pass *pass, struct memory_moment *m
 			.changes = device->changes,
 			.reported_allocated = device->reported_allocated,
 			.reported_reserved = device->reported_reserved };
-	memory_segments_visit(pass->map, moment->device, &visitor);
+	memory_segments_visit(map, moment->device, &visitor);
+}
+
+static void take_moment(const struct moments_pass *pass, struct memory_moment *moment)
+{
+	memory_moment_take(moment, pass->map, pass->with_parts);
 }
 
 /* Takes the moments before `at_ns`. */
@@ -561,13 +567,11 @@ static void join_moments(struct moments_pass *pass)
 	pass->moments->map_bytes = pass->map_bytes;
 }
 
-/* At the end of the pass. */
-static void end_moments(void *context, const struct profile *profile)
+/* After the last event. */
+static void take_last_moments(struct moments_pass *pass)
 {
-	struct moments_pass *pass = context;
 	struct memory_moments *moments = pass->moments;
 
-	(void)profile;
 	take_due_moment(pass, pass->process->wall_ns);
 	take_moments_before(pass, UINT64_MAX);
 	for (; pass->next < moments->count; pass->next++) {
@@ -578,47 +582,42 @@ static void end_moments(void *context, const struct profile *profile)
 			take_moment(pass, moment);
 	}
 	join_moments(pass);
-	memory_segments_free(pass->map);
-	free(pass);
-}
-
-void memory_moments_take_in(
-	struct shared_pass *shared, struct memory_moments *moments, int64_t device, bool with_parts)
-{
-	struct moments_pass *pass = xcalloc(sizeof *pass);
-
-	*pass = (struct moments_pass){ .moments = moments,
-		.process = shared->process,
-		.device = device,
-		.map = memory_segments_new(),
-		.due_device = UINT32_MAX,
-		.with_parts = with_parts };
-	sort_moments(moments);
-	shared_pass_add(shared,
-		&(const struct profile_observer){ .context = pass,
-			.restart = restart_moments,
-			.memory = observe_moments,
-			.mapping = observe_moment_mappings,
-			.memory_mark = observe_moment_marks },
-		end_moments);
 }
 
 void memory_moments_take(struct memory_moments *moments, struct process *process,
 	const struct options *options, bool with_parts)
 {
-	struct shared_pass pass = { .process = process };
+	struct moments_pass pass = { .moments = moments,
+		.process = process,
+		.device = options->device,
+		.map = memory_segments_new(),
+		.due_device = UINT32_MAX,
+		.with_parts = with_parts };
+	const struct profile_observer observer = { .context = &pass,
+		.restart = restart_moments,
+		.memory = observe_moments,
+		.mapping = observe_moment_mappings,
+		.memory_mark = observe_moment_marks };
+	const struct profile_options wanted = profile_options_for_observer(
+		process->profile, &observer);
 
-	memory_moments_take_in(&pass, moments, options->device, with_parts);
-	shared_pass_run(&pass);
+	sort_moments(moments);
+	profile_free(profile_build(process->reader, process->texts, &wanted));
+	take_last_moments(&pass);
+	memory_segments_free(pass.map);
+}
+
+void memory_moment_free(struct memory_moment *moment)
+{
+	free(moment->segments);
+	free(moment->blocks);
+	free(moment->gaps);
 }
 
 void memory_moments_free(struct memory_moments *moments)
 {
-	for (size_t i = 0; i < moments->count; i++) {
-		free(moments->moments[i].segments);
-		free(moments->moments[i].blocks);
-		free(moments->moments[i].gaps);
-	}
+	for (size_t i = 0; i < moments->count; i++)
+		memory_moment_free(&moments->moments[i]);
 	free(moments->moments);
 	*moments = (struct memory_moments){ .count = 0 };
 }

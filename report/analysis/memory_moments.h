@@ -13,7 +13,6 @@
 #define PPERF_REPORT_ANALYSIS_MEMORY_MOMENTS_H
 
 #include "report/analysis/memory_segments.h"
-#include "report/analysis/shared_pass.h"
 #include "report/run/process.h"
 
 enum moment_kind {
@@ -110,10 +109,11 @@ void memory_moments_add_history(struct memory_moments *moments, const struct opt
 /* Takes the snapshots. `with_parts`: with their segments, blocks and gaps. */
 void memory_moments_take(struct memory_moments *moments, struct process *process,
 	const struct options *options, bool with_parts);
-/* As memory_moments_take, in a pass that other analyses share. `moments` must outlive the pass.
- * `device`: as of struct options. */
-void memory_moments_take_in(struct shared_pass *shared, struct memory_moments *moments,
-	int64_t device, bool with_parts);
+/* Takes one snapshot of `map` now. */
+void memory_moment_take(
+	struct memory_moment *moment, const struct memory_segments *map, bool with_parts);
+/* Frees its parts. */
+void memory_moment_free(struct memory_moment *moment);
 void memory_moments_free(struct memory_moments *moments);
 
 /* Returns when the program's work ended: the end of its last step, else the last event. */

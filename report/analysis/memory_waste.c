@@ -20,8 +20,10 @@ struct waste_pass {
 	struct process *process;
 	struct memory_waste *waste;
 	struct memory_segments *map;
-	uint32_t *paths; /* by node, of allocation_sites.h */
-	uint32_t device;
+	struct memory_moment end; /* taken at the end */
+	/* By node, of allocation_sites.h. NULL: sizes are those of nodes until the tree is whole. */
+	uint32_t *paths;
+	uint32_t device; /* UINT32_MAX: not known yet */
 	struct path_size *sizes;
 	size_t size_count, size_room;
 	struct hash_index size_index;
@@ -34,14 +36,23 @@ static uint64_t time_at(const struct memory_waste *waste, uint64_t part, uint64_
 	return waste->first_ns + (waste->end_ns - waste->first_ns) / of * part;
 }
 
-static void set_moments(struct memory_waste *waste, const struct process *process)
+static bool counts_steps(const struct steps *steps)
 {
-	const struct steps *steps = process->steps;
+	return steps && !steps_overlap(steps) && steps->count >= WASTE_STEPS_MIN;
+}
 
-	waste->first_ns = process->profile->memory->first_ns;
-	waste->end_ns = max_u64(
-		waste->first_ns, min_u64(memory_end_ns(process), process->profile->totals.wall_ns));
-	if (!steps || steps_overlap(steps) || steps->count < WASTE_STEPS_MIN) {
+/* `memory_end_ns`: as of memory_moments.h, or where the profile is not made yet, what is expected
+ * of it. */
+static void set_moments(
+	struct memory_waste *waste, const struct process *process, uint64_t memory_end_ns)
+{
+	const struct profile *profile = process->profile;
+	const struct steps *steps = process->steps;
+	const uint64_t wall_ns = profile->is_new ? UINT64_MAX : profile->totals.wall_ns;
+
+	waste->first_ns = profile->memory->first_ns;
+	waste->end_ns = max_u64(waste->first_ns, min_u64(memory_end_ns, wall_ns));
+	if (!counts_steps(steps)) {
 		waste->warm_ns = time_at(waste, 1, 10);
 		waste->early_ns = time_at(waste, 1, 5);
 		waste->recent_ns = time_at(waste, 3, 4);
@@ -57,7 +68,7 @@ static void set_moments(struct memory_waste *waste, const struct process *proces
 /* Adds the size of a tensor to those of its call path. */
 static void add_size(struct waste_pass *pass, uint32_t node, uint64_t bytes)
 {
-	const uint32_t path = pass->paths[node] ? pass->paths[node] : node;
+	const uint32_t path = pass->paths && pass->paths[node] ? pass->paths[node] : node;
 	const uint64_t hash = hash_u64(hash_u64(path) ^ bytes);
 	struct hash_slot *slot;
 
@@ -90,11 +101,34 @@ static void note_levels(struct waste_pass *pass, uint64_t at_ns)
 	}
 }
 
+/* Takes the snapshot of the end before the first event that comes after it. */
+static void take_end_before(struct waste_pass *pass, uint64_t at_ns)
+{
+	if (!pass->end.taken && pass->end.at_ns < at_ns)
+		memory_moment_take(&pass->end, pass->map, true);
+}
+
+/* Finds the device as the profile does: that of the first tensor, or of the first device
+ * memory. */
+static void find_device(struct waste_pass *pass, const struct observed_memory *seen)
+{
+	const struct memory_change *change = seen->change;
+
+	if (seen->event->kind == TRACE_TENSOR)
+		pass->device = ((const struct trace_tensor *)seen->event->record)->device;
+	else if (change->allocated_bytes && memory_is_device(change->kind))
+		pass->device = change->device;
+	pass->end.device = pass->device;
+}
+
 static void observe_change(void *context, const struct observed_memory *seen)
 {
 	struct waste_pass *pass = context;
 	const struct memory_change *change = seen->change;
 
+	if (pass->device == UINT32_MAX)
+		find_device(pass, seen);
+	take_end_before(pass, seen->event->time_ns);
 	memory_segments_change(pass->map, seen);
 	note_levels(pass, seen->event->time_ns);
 	if (change->kind == MEMORY_TENSOR && change->device == pass->device &&
@@ -126,10 +160,19 @@ static void check_refusal(struct waste_pass *pass, uint64_t at_ns, uint64_t requ
 	pass->waste->refusals++;
 }
 
+static void observe_waste_mapping(void *context, const struct observed_mapping *seen)
+{
+	struct waste_pass *pass = context;
+
+	take_end_before(pass, seen->event->time_ns);
+	memory_segments_map(pass->map, seen);
+}
+
 static void observe_mark(void *context, const struct trace_event *event)
 {
 	struct waste_pass *pass = context;
 
+	take_end_before(pass, event->time_ns);
 	memory_segments_mark(pass->map, event);
 	if (event->kind == TRACE_TENSOR_OOM) {
 		const struct trace_tensor *record = event->record;
@@ -153,6 +196,11 @@ static void restart_waste(void *context)
 	memory_segments_restart(pass->map);
 	hash_index_free(&pass->size_index);
 	pass->size_count = 0;
+	pass->device = pass->process->profile->totals.level_device;
+	memory_moment_free(&pass->end);
+	pass->end = (struct memory_moment){
+		.kind = MOMENT_END, .at_ns = pass->end.at_ns, .device = pass->device
+	};
 	waste->refusals = 0;
 	waste->early_reserved = waste->early_tensors = 0;
 	waste->late_reserved = waste->late_tensors = 0;
@@ -160,12 +208,24 @@ static void restart_waste(void *context)
 
 COMPARE_BY_TWO(by_path_and_bytes, struct path_size, path, bytes)
 
+/* Sorts the sizes, and leaves out those that a path has of several nodes. */
+static void sort_sizes(struct waste_pass *pass)
+{
+	size_t kept = 0;
+
+	if (pass->size_count)
+		qsort(pass->sizes, pass->size_count, sizeof *pass->sizes, by_path_and_bytes);
+	for (size_t i = 0; i < pass->size_count; i++)
+		if (!kept || by_path_and_bytes(&pass->sizes[kept - 1], &pass->sizes[i]))
+			pass->sizes[kept++] = pass->sizes[i];
+	pass->size_count = kept;
+}
+
 static void find_changing_sizes(struct waste_pass *pass)
 {
 	struct changing_sizes *most = &pass->waste->changing;
 
-	if (pass->size_count)
-		qsort(pass->sizes, pass->size_count, sizeof *pass->sizes, by_path_and_bytes);
+	sort_sizes(pass);
 	for (size_t i = 0, from = 0; i < pass->size_count; i++) {
 		const struct path_size *first = &pass->sizes[from], *last = &pass->sizes[i];
 
@@ -282,9 +342,8 @@ static bool is_idle(const struct memory_waste *waste, const struct moment_segmen
 	       segment->segment.emptied_ns < waste->recent_ns;
 }
 
-static void read_end(struct memory_waste *waste, struct process *process)
+static void read_end(struct memory_waste *waste, struct process *process, const uint32_t *paths)
 {
-	uint32_t *paths = nodes_by_call_path(process->profile->tree);
 	struct waste_list kept = { .count = 0 }, idle = { .count = 0 };
 
 	for (size_t i = 0; waste->end && i < waste->end->segment_count; i++) {
@@ -306,7 +365,6 @@ static void read_end(struct memory_waste *waste, struct process *process)
 	}
 	set_owner(&waste->kept, process->profile->tree, &kept);
 	set_owner(&waste->idle, process->profile->tree, &idle);
-	free(paths);
 }
 
 static void release_waste(void *data)
@@ -317,18 +375,52 @@ static void release_waste(void *data)
 	free(waste);
 }
 
-/* At the end of the pass, and after memory_moments_take_in has taken the moments. */
-static void keep_waste(void *context, const struct profile *profile)
+/* Keeps the snapshot of the end if the device has memory. */
+static void keep_end(struct waste_pass *pass)
 {
-	struct waste_pass *pass = context;
+	const struct options options = { .device = pass->device };
 	struct memory_waste *waste = pass->waste;
 
-	(void)profile;
-	find_changing_sizes(pass);
-	if (waste->moments.count)
-		waste->end = &waste->moments.moments[0];
-	read_end(waste, pass->process);
-	process_attach(pass->process, &waste_key, waste, release_waste);
+	memory_moments_add(&waste->moments, &options, pass->process, "end", 3);
+	if (!waste->moments.count)
+		return;
+	pass->end.device = pass->device;
+	if (!pass->end.taken) {
+		if (pass->end.at_ns == UINT64_MAX)
+			pass->end.at_ns = pass->process->wall_ns;
+		memory_moment_take(&pass->end, pass->map, true);
+	}
+	pass->end.has_tensors = waste->moments.moments[0].has_tensors;
+	waste->moments.moments[0] = pass->end;
+	pass->end = (struct memory_moment){ .kind = MOMENT_END };
+	waste->end = &waste->moments.moments[0];
+}
+
+/* Makes sizes of nodes those of their call paths. */
+static void merge_sizes(struct waste_pass *pass)
+{
+	pass->paths = nodes_by_call_path(pass->process->profile->tree);
+	for (size_t i = 0; i < pass->size_count; i++)
+		if (pass->paths[pass->sizes[i].path])
+			pass->sizes[i].path = pass->paths[pass->sizes[i].path];
+}
+
+/* Returns true if the profile is as was expected of it before the pass. */
+static bool is_as_expected(const struct waste_pass *pass)
+{
+	const struct memory_waste *waste = pass->waste;
+	struct memory_waste known = { .end = NULL };
+
+	set_moments(&known, pass->process, memory_end_ns(pass->process));
+	return pass->end.at_ns == memory_end_ns(pass->process) && known.end_ns == waste->end_ns &&
+	       known.early_ns == waste->early_ns &&
+	       pass->device == pass->process->profile->totals.level_device &&
+	       (pass->paths || pass->size_count < WASTE_SIZES_MAX);
+}
+
+static void free_waste_pass(struct waste_pass *pass)
+{
+	memory_moment_free(&pass->end);
 	memory_segments_free(pass->map);
 	hash_index_free(&pass->size_index);
 	free(pass->sizes);
@@ -336,30 +428,64 @@ static void keep_waste(void *context, const struct profile *profile)
 	free(pass);
 }
 
-void memory_waste_read_in(struct shared_pass *shared)
+/* At the end of the pass. */
+static void keep_waste(void *context, const struct profile *profile)
+{
+	struct waste_pass *pass = context;
+	struct memory_waste *waste = pass->waste;
+
+	(void)profile;
+	if (pass->device == UINT32_MAX || !is_as_expected(pass)) {
+		free(waste);
+		free_waste_pass(pass);
+		return;
+	}
+	set_moments(waste, pass->process, memory_end_ns(pass->process));
+	if (!pass->paths)
+		merge_sizes(pass);
+	find_changing_sizes(pass);
+	keep_end(pass);
+	read_end(waste, pass->process, pass->paths);
+	process_attach(pass->process, &waste_key, waste, release_waste);
+	free_waste_pass(pass);
+}
+
+static void add_waste_pass(struct shared_pass *shared, uint64_t memory_end_ns, uint32_t *paths)
 {
 	struct process *process = shared->process;
-	const uint32_t device = process->profile->totals.level_device;
-	const struct options options = { .device = device };
-	struct waste_pass *pass;
+	struct waste_pass *pass = xcalloc(sizeof *pass);
 
-	if (device == UINT32_MAX || process_attached(process, &waste_key))
-		return;
-	pass = xcalloc(sizeof *pass);
 	*pass = (struct waste_pass){ .process = process,
 		.waste = xcalloc(sizeof *pass->waste),
 		.map = memory_segments_new(),
-		.paths = nodes_by_call_path(process->profile->tree),
-		.device = device };
-	set_moments(pass->waste, process);
-	memory_moments_add(&pass->waste->moments, &options, process, "end", 3);
-	memory_moments_take_in(shared, &pass->waste->moments, device, true);
+		.end.at_ns = memory_end_ns,
+		.paths = paths };
+	set_moments(pass->waste, process, memory_end_ns);
 	shared_pass_add(shared,
 		&(const struct profile_observer){ .context = pass,
 			.restart = restart_waste,
 			.memory = observe_change,
+			.mapping = observe_waste_mapping,
 			.memory_mark = observe_mark },
 		keep_waste);
+}
+
+void memory_waste_read_in(struct shared_pass *shared)
+{
+	struct process *process = shared->process;
+
+	if (process->profile->totals.level_device == UINT32_MAX ||
+		process_attached(process, &waste_key))
+		return;
+	add_waste_pass(shared, memory_end_ns(process), nodes_by_call_path(process->profile->tree));
+}
+
+void memory_waste_try_in(struct shared_pass *shared)
+{
+	const uint64_t steps_end_ns = profile_steps_end_ns(shared->process->steps);
+
+	if (steps_end_ns != UINT64_MAX && counts_steps(shared->process->steps))
+		add_waste_pass(shared, steps_end_ns, NULL);
 }
 
 const struct memory_waste *memory_waste_of(struct process *process)

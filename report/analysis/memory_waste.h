@@ -20,6 +20,7 @@
 #define PPERF_REPORT_ANALYSIS_MEMORY_WASTE_H
 
 #include "report/analysis/memory_moments.h"
+#include "report/analysis/shared_pass.h"
 
 #define WASTE_STEPS_MIN 5u
 #define WASTE_SIZES_MAX 65536u
@@ -75,5 +76,8 @@ const struct memory_waste *memory_waste_of(struct process *process);
 /* Reads the result in a pass that other analyses share, for later calls of memory_waste_of. Does
  * nothing if no device memory is in the trace. */
 void memory_waste_read_in(struct shared_pass *shared);
+/* Reads the result in the pass that makes the profile, as if the end for memory were that of the
+ * last step. Where it is not, or there are few steps, another pass has to read it. */
+void memory_waste_try_in(struct shared_pass *shared);
 
 #endif

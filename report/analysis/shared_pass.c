@@ -8,25 +8,60 @@ void shared_pass_add(
 	pass->ends[pass->count++] = end;
 }
 
-void shared_pass_run(struct shared_pass *pass)
+/* Returns the observers as one. NULL: there are none. */
+static const struct profile_observer *observer_of_all(struct shared_pass *pass)
 {
-	struct process *process = pass->process;
-	struct joined_observers joined = { .count = pass->count };
-	struct profile_observer all;
-	struct profile_options options;
-	struct profile *profile;
-
-	if (!pass->count)
-		return;
+	if (pass->count < 2)
+		return pass->count ? &pass->observers[0] : NULL;
 	for (unsigned i = 0; i < pass->count; i++)
-		joined.observers[i] = &pass->observers[i];
-	all = observers_join(&joined);
-	options = profile_options_for_observer(
-		process->profile, pass->count > 1 ? &all : &pass->observers[0]);
-	profile = profile_build(process->reader, process->texts, &options);
+		pass->joined.observers[i] = &pass->observers[i];
+	pass->joined.count = pass->count;
+	pass->all = observers_join(&pass->joined);
+	return &pass->all;
+}
+
+static void end_all(struct shared_pass *pass, const struct profile *profile)
+{
 	for (unsigned i = 0; i < pass->count; i++)
 		if (pass->ends[i])
 			pass->ends[i](pass->observers[i].context, profile);
-	profile_free(profile);
 	pass->count = 0;
+}
+
+void shared_pass_run(struct shared_pass *pass)
+{
+	struct process *process = pass->process;
+	const struct profile_observer *observer = observer_of_all(pass);
+	struct profile_options options;
+	struct profile *profile;
+
+	if (!observer)
+		return;
+	options = profile_options_for_observer(process->profile, observer);
+	profile = profile_build(process->reader, process->texts, &options);
+	end_all(pass, profile);
+	profile_free(profile);
+}
+
+/* ---- the pass that makes the profile ---- */
+
+static const struct profile_observer *begin_join(
+	void *context, const struct options *options, struct process *process)
+{
+	struct shared_pass *pass = context;
+
+	pass->process = process;
+	if (pass->add)
+		(*pass->add)(options, pass);
+	return observer_of_all(pass);
+}
+
+static void end_join(void *context, const struct profile *profile)
+{
+	end_all(context, profile);
+}
+
+struct process_join shared_pass_join(struct shared_pass *pass)
+{
+	return (struct process_join){ .context = pass, .begin = begin_join, .end = end_join };
 }

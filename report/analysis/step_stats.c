@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/step_stats.h"
-#include "report/analysis/memory_leaks.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/base/search.h"
@@ -22,7 +21,6 @@ struct step_stats_reader {
 	size_t *open;
 	size_t open_count, open_room, level_at;
 	int64_t allocated, reserved;
-	struct lifetimes_reader *lifetimes; /* made in the same pass; NULL: not needed */
 };
 
 DEFINE_COUNT_WHILE(steps_before, struct step_stats, item->step->number < limit)
@@ -145,19 +143,11 @@ static void restart_step_stats(void *context)
 	struct step_stats_reader *reading = context;
 	struct step_table *table = reading->table;
 
-	lifetimes_reader_restart(reading->lifetimes);
 	for (size_t i = 0; i < table->count; i++)
 		table->steps[i] = (struct step_stats){ .step = table->steps[i].step };
 	table->has_gpu = table->has_allocated = table->has_reserved = false;
 	reading->at = reading->level_at = reading->open_count = 0;
 	reading->allocated = reading->reserved = 0;
-}
-
-static void add_step_memory(void *context, const struct observed_memory *memory)
-{
-	const struct step_stats_reader *reading = context;
-
-	lifetimes_reader_memory(reading->lifetimes, memory);
 }
 
 static struct step_table *new_table(
@@ -345,7 +335,7 @@ static void keep_table(void *context, const struct profile *pass)
 {
 	struct step_stats_reader *reading = context;
 
-	lifetimes_reader_attach(reading->lifetimes, pass);
+	(void)pass;
 	process_attach(reading->process, &table_key, finish_table(reading), free_table);
 	free(reading);
 }
@@ -359,16 +349,13 @@ void step_table_read_in(struct shared_pass *pass)
 		return;
 	reading = xcalloc(sizeof *reading);
 	*reading = (struct step_stats_reader){ .process = process,
-		.table = new_table(process, &process->profile->options),
-		.lifetimes = memory_leaks_possible(process) ? lifetimes_reader_new(process)
-							    : NULL };
+		.table = new_table(process, &process->profile->options) };
 	shared_pass_add(pass,
 		&(const struct profile_observer){ .context = reading,
 			.restart = restart_step_stats,
 			.segment = add_step_cpu_time,
 			.work = add_step_gpu_work,
-			.level = set_level,
-			.memory = reading->lifetimes ? add_step_memory : NULL },
+			.level = set_level },
 		keep_table);
 }
 
@@ -379,47 +366,6 @@ const struct step_table *step_table_of(struct process *process)
 	step_table_read_in(&pass);
 	shared_pass_run(&pass);
 	return process_attached(process, &table_key);
-}
-
-/* ---- in the pass that makes the profile ---- */
-
-struct step_table_join {
-	struct step_stats_reader reading;
-	struct profile_observer observer;
-	const struct options *options;
-};
-
-struct step_table_join *step_table_join_new(const struct options *options)
-{
-	struct step_table_join *join = xcalloc(sizeof *join);
-
-	join->options = options;
-	return join;
-}
-
-const struct profile_observer *step_table_join_begin(void *context, struct process *process)
-{
-	struct step_table_join *join = context;
-	const struct profile_options wanted = process_profile_options(process, join->options);
-
-	if (!process->steps || !process->steps->count)
-		return NULL;
-	join->reading = (struct step_stats_reader){ .process = process,
-		.table = new_table(process, &wanted) };
-	join->observer = (struct profile_observer){ .context = &join->reading,
-		.restart = restart_step_stats,
-		.segment = add_step_cpu_time,
-		.work = add_step_gpu_work,
-		.level = set_level };
-	return &join->observer;
-}
-
-void step_table_join_end(struct step_table_join *join)
-{
-	if (join->reading.table)
-		process_attach(join->reading.process, &table_key, finish_table(&join->reading),
-			free_table);
-	free(join);
 }
 
 bool step_busy_read(const struct process *process, uint64_t *busy_ns, uint64_t *idle_ns)

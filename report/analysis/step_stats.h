@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the statistics of each step of a process, in one more pass over the trace or in the one
- * that makes its profile.
+ * Computes the statistics of each step of a process, in a pass that other analyses may share.
  *
  * CPU time and launched GPU work belong to the step in which they began. Busy and idle time are
  * those of the GPUs in the step's window (find_steps.h). Memory levels are those between begin and
@@ -46,20 +45,9 @@ struct step_table {
 /* Returns the table of a process that has steps. It is read at the first call and is freed with the
  * process, or by process_detach_all. */
 const struct step_table *step_table_of(struct process *process);
-/* Reads the table in a pass that other analyses share, for later calls of step_table_of. */
+/* Reads the table in a pass that other analyses share, for later calls of step_table_of. It may be
+ * the pass that makes the profile. */
 void step_table_read_in(struct shared_pass *pass);
-
-/* Reads the table in the pass that makes the profile, without one of its own:
- *
- *	struct step_table_join *join = step_table_join_new(options);
- *	process.join = &(struct process_join){ step_table_join_begin, join };
- *	process_read(&process, options, error);
- *	step_table_join_end(join);
- *
- * If process_read fails, step_table_join_end is called all the same. */
-struct step_table_join *step_table_join_new(const struct options *options);
-const struct profile_observer *step_table_join_begin(void *context, struct process *process);
-void step_table_join_end(struct step_table_join *join);
 
 /* Sums busy and idle time of the steady-state steps, as the table has them, without a pass over the
  * trace. Returns false, and 0 for both, if there are none, if steps overlap, or if the GPU's part

@@ -121,11 +121,23 @@ static const uint32_t *relate_words(struct entry_packer *packer, const void *ent
 	return words;
 }
 
+/* Compares two words at a time: most do not differ. */
 static uint64_t words_that_differ(const uint32_t *entry, const uint32_t *last, size_t words)
 {
 	uint64_t mask = 0;
+	size_t i = 0;
 
-	for (size_t i = 0; i < words; i++)
+	for (; i + 1 < words; i += 2) {
+		uint64_t one, other;
+
+		memcpy(&one, entry + i, sizeof one);
+		memcpy(&other, last + i, sizeof other);
+		if (one != other)
+			mask |= ((uint64_t)(entry[i] != last[i]) |
+					(uint64_t)(entry[i + 1] != last[i + 1]) << 1)
+				<< i;
+	}
+	if (i < words)
 		mask |= (uint64_t)(entry[i] != last[i]) << i;
 	return mask;
 }

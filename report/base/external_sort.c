@@ -210,7 +210,9 @@ void *external_sort_add(struct external_sort *sorter)
 
 	if (sorter->held_count == sorter->held_max)
 		spill_held_entries(sorter);
-	array_grow_zeroed(&sorter->held, &sorter->held_room, sorter->held_count + 1, sorter->bytes);
+	if (sorter->held_count == sorter->held_room)
+		array_grow(
+			&sorter->held, &sorter->held_room, sorter->held_count + 1, sorter->bytes);
 	entry = sorter->held + sorter->held_count++ * sorter->bytes;
 	sorter->total++;
 	return memset(entry, 0, sorter->bytes);

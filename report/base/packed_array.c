@@ -126,10 +126,15 @@ static void read_block(struct packed_array *array, const struct packed_block *bl
 
 void packed_array_load(struct packed_array *array, struct packed_block *block)
 {
-	block->entries = xcalloc(block_bytes(array));
+	size_t room = 0;
+
 	array->resident++;
-	if (block->room)
-		read_block(array, block);
+	if (!block->room) {
+		block->entries = xcalloc(block_bytes(array));
+		return;
+	}
+	array_grow(&block->entries, &room, block_bytes(array), 1);
+	read_block(array, block);
 }
 
 static void set_count(struct packed_array *array, size_t count)

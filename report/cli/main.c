@@ -92,7 +92,9 @@ static void arrange_report(struct report *report, const struct options *options)
 
 static enum status show_view(const struct options *options)
 {
-	struct processes processes = processes_read(options);
+	struct shared_pass pass = { .add = options->view->read_in };
+	const struct process_join join = shared_pass_join(&pass);
+	struct processes processes = processes_read_with(options, &join);
 	struct report report = { .options = options, .processes = &processes };
 	enum status status;
 

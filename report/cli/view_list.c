@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/cli/view_list.h"
+#include "report/analysis/activities.h"
 #include "report/base/error.h"
 #include "report/diagnose/diagnose.h"
 #include "report/export/export.h"
@@ -56,6 +57,7 @@ const struct view view_list[] = {
 		.focus = true,
 		.draw = draw_summary,
 		.put_json = put_summary_json,
+		.read_in = summary_read_in,
 		.arrange = arrange_tree },
 	{ .name = "tree",
 		.explain_empty = missing_data_explain,
@@ -110,6 +112,7 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "kernels",
 		.no_percentiles = true,
+		.read_in = categories_read_in,
 		.arrange = arrange_categories },
 	{ .name = "steps",
 		.summary = "each step: duration, GPU busy time, memory; which steps are cold "
@@ -197,6 +200,7 @@ const struct view view_list[] = {
 		.top = 40,
 		.next = "kernels",
 		.no_percentiles = true,
+		.read_in = activities_read_in,
 		.arrange_process = arrange_streams },
 	{ .name = "queue",
 		.explain_empty = missing_data_explain,
@@ -224,6 +228,7 @@ const struct view view_list[] = {
 			"operation had not been launched; after launch: it had been launched (of a "
 			"stream also before its first operation); call paths in the order of their "
 			"summed latencies",
+		.read_in = activities_read_in,
 		.arrange_process = arrange_queue },
 	{ .name = "distribution",
 		.summary = "distribution of the durations of one node, kernel or operator NAME: "
@@ -259,6 +264,7 @@ const struct view view_list[] = {
 			 "or else that which launched the next operation; of idle: of the "
 			 "idle time of all GPUs; of time: of the steady-state steps, or without "
 			 "steps of the GPU span, from the first operation to the last",
+		.read_in = idle_read_in,
 		.arrange_process = arrange_idle },
 	{ .name = "overlap",
 		.explain_empty = missing_data_explain,
@@ -273,6 +279,7 @@ const struct view view_list[] = {
 		.sort = "exposed_ns",
 		.top = 20,
 		.no_percentiles = true,
+		.read_in = activities_read_in,
 		.arrange_process = arrange_overlap },
 	{ .name = "roofline",
 		.summary = "how close operators, copies and memsets come to the GPU's peak compute "
@@ -302,6 +309,7 @@ const struct view view_list[] = {
 			   "provenance",
 		.text = "",
 		.sort = "impact_ns",
+		.read_in = diagnose_read_in,
 		.arrange = arrange_diagnose,
 		.draw = draw_diagnose,
 		.brief = brief_diagnose },
@@ -333,6 +341,7 @@ const struct view view_list[] = {
 		.top = 20,
 		.next = "idle",
 		.no_percentiles = true,
+		.read_in = activities_read_in,
 		.arrange_process = arrange_critical_path },
 	{ .name = "diff",
 		.summary = "two traces, BEFORE and AFTER: statistically significant changes per "

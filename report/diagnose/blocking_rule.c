@@ -19,6 +19,7 @@
 #include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/base/spill_list.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/gpu/device_timeline.h"
 #include "report/run/call_stack.h"
@@ -317,13 +318,6 @@ static void add_blocked(const struct diagnose_facts *facts, struct blocked_sums 
 		occurrences_add(&sums->copies, call->owner, call->name, call->begin_ns, length_ns);
 }
 
-/* Idle time that a host further ahead of the GPU would have prevented. */
-static bool is_late_host(enum gap_cause cause)
-{
-	return cause != GAP_KERNELS && cause != GAP_EVENT && cause != GAP_UNEXPLAINED &&
-	       cause != GAP_UNKNOWN;
-}
-
 /* Returns how much of `idle_ns` counts, of which `won_ns` can, and `counted_ns` has been. */
 static uint64_t counted(uint64_t idle_ns, uint64_t won_ns, uint64_t counted_ns)
 {
@@ -332,7 +326,7 @@ static uint64_t counted(uint64_t idle_ns, uint64_t won_ns, uint64_t counted_ns)
 
 /* Counts idle time behind call `i`, as far as the calls before were long. */
 static void credit(struct blocked_sums *sums, struct blocked_device *device, size_t i,
-	uint64_t idle_ns, const struct idle_part *idle)
+	uint64_t idle_ns, const struct late_idle *idle)
 {
 	const struct blocked_time *time = &device->times[i];
 	struct blocked_time *group = &device->times[time->group];
@@ -341,33 +335,29 @@ static void credit(struct blocked_sums *sums, struct blocked_device *device, siz
 
 	group->credit_ns += ns;
 	sums->credit_ns += ns;
-	sums->class_ns[run_bound_class_of(idle->part.cause)] += ns;
+	sums->class_ns[run_bound_class_of(idle->cause)] += ns;
 	sums->long_ns += idle->length_ns >= LIMIT_LONG_GAP_NS ? ns : 0;
 	device->all_credit_ns += together_ns;
 	sums->together_ns += together_ns;
-	sums->together_class_ns[run_bound_class_of(idle->part.cause)] += together_ns;
+	sums->together_class_ns[run_bound_class_of(idle->cause)] += together_ns;
 }
 
 /* Counts idle time for the calls that return before it. */
-static void credit_idle(void *context, const struct idle_part *idle)
+static void credit_idle(struct blocked_sums *sums, const struct late_idle *idle)
 {
-	struct blocked_sums *sums = context;
-	const struct gap_part *part = &idle->part;
 	struct blocked_device *device = device_slot(
-		sums->devices, &sums->device_count, sizeof *sums->devices, idle->ended_by->device);
+		sums->devices, &sums->device_count, sizeof *sums->devices, idle->device);
 	uint64_t rest_ns = idle->length_ns;
 
-	if (!is_late_host(part->cause))
-		return;
 	while (device->at + 1 < device->count &&
-		device->times[device->at + 1].end_ns <= part->begin_ns)
+		device->times[device->at + 1].end_ns <= idle->begin_ns)
 		device->at++;
-	for (size_t i = device->at; i < device->count && device->times[i].end_ns < part->end_ns;
+	for (size_t i = device->at; i < device->count && device->times[i].end_ns < idle->end_ns;
 		i++) {
-		const uint64_t from_ns = max_u64(part->begin_ns, device->times[i].end_ns),
+		const uint64_t from_ns = max_u64(idle->begin_ns, device->times[i].end_ns),
 			       to_ns = i + 1 < device->count
-					       ? min_u64(part->end_ns, device->times[i + 1].end_ns)
-					       : part->end_ns,
+					       ? min_u64(idle->end_ns, device->times[i + 1].end_ns)
+					       : idle->end_ns,
 			       idle_ns = min_u64(
 				       step_idle_counted(&sums->steps, from_ns, to_ns), rest_ns);
 
@@ -423,7 +413,7 @@ static uint64_t merge_times(struct blocked_device *device)
 }
 
 /* Adds the time of GPU work during the calls. Work comes in the order in which it begins. */
-static void add_work_meanwhile(struct blocked_sums *sums, const struct activity *work)
+static void add_work_meanwhile(struct blocked_sums *sums, const struct work_time *work)
 {
 	struct blocked_device *device = device_slot(
 		sums->devices, &sums->device_count, sizeof *sums->devices, work->device);
@@ -441,8 +431,7 @@ static void add_work_meanwhile(struct blocked_sums *sums, const struct activity 
 /* Finds what the GPUs did during the calls. Afterwards, the times of calls are merged. */
 static void find_work_meanwhile(struct diagnosis *diagnosis, struct blocked_sums *sums)
 {
-	struct activities *activities = activities_read(diagnosis->process);
-	const struct activity *one;
+	const struct work_time *work;
 
 	for (size_t i = 0; i < sums->device_count; i++) {
 		struct blocked_device *device = &sums->devices[i];
@@ -451,17 +440,14 @@ static void find_work_meanwhile(struct diagnosis *diagnosis, struct blocked_sums
 			qsort(device->times, device->count, sizeof *device->times, by_begin);
 		sums->blocked_ns += merge_times(device);
 	}
-	for (activities_rewind(activities); (one = activities_first(activities));
-		activities_next(activities))
-		if (activity_is_work(one) && one->timed && one->counts)
-			add_work_meanwhile(sums, one);
-	activities_free(activities);
+	for (spill_list_rewind(diagnosis->work); (work = spill_list_next(diagnosis->work));)
+		add_work_meanwhile(sums, work);
 }
 
 static void read_blocked(struct diagnosis *diagnosis, struct blocked_sums *sums)
 {
 	const struct diagnose_facts *facts = &diagnosis->facts;
-	struct activities *activities = activities_read(diagnosis->process);
+	const struct late_idle *idle;
 
 	sums->steps = step_idle_begin(diagnosis->process);
 	find_devices(facts, sums);
@@ -469,8 +455,9 @@ static void read_blocked(struct diagnosis *diagnosis, struct blocked_sums *sums)
 		add_blocked(facts, sums, &facts->blocking[i]);
 	for (size_t i = 0; i < sums->device_count; i++)
 		group_times(&sums->devices[i]);
-	idle_parts_visit(diagnosis->process, activities, credit_idle, sums);
-	activities_free(activities);
+	for (spill_list_rewind(diagnosis->late_idle);
+		(idle = spill_list_next(diagnosis->late_idle));)
+		credit_idle(sums, idle);
 }
 
 static void free_blocked(struct blocked_sums *sums)

@@ -2,8 +2,8 @@
  *
  * Rules about calls of the host: queries for planning, memory, copies.
  */
-#include "report/analysis/idle_parts.h"
 #include "report/base/compare.h"
+#include "report/base/spill_list.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/gpu/device_timeline.h"
 #include "report/text/format_number.h"
@@ -103,24 +103,18 @@ static uint64_t query_ns(
 
 /* Adds of launch-bound time what the thread that launched next spent in queries since the
  * launch-bound time before. */
-static void add_starved(void *context, const struct idle_part *idle)
+static void add_starved(struct query_pass *pass, const struct late_idle *idle)
 {
-	struct query_pass *pass = context;
-	const uint32_t number = idle->ended_by->device;
-	const size_t known = pass->device_count;
 	const size_t at = (size_t)((char *)device_slot(pass->devices, &pass->device_count,
-					   sizeof *pass->devices, number) -
+					   sizeof *pass->devices, idle->device) -
 				   (char *)pass->devices) /
 			  sizeof *pass->devices;
 
-	if (idle->part.cause != GAP_LAUNCH)
+	if (idle->cause != GAP_LAUNCH)
 		return;
-	if (pass->device_count > known)
-		pass->devices[at].counted_to_ns = 0;
-	pass->idle_ns += min_u64(
-		idle->length_ns, query_ns(pass, idle->ended_by->tid,
-					 pass->devices[at].counted_to_ns, idle->part.end_ns));
-	pass->devices[at].counted_to_ns = idle->part.end_ns;
+	pass->idle_ns += min_u64(idle->length_ns,
+		query_ns(pass, idle->tid, pass->devices[at].counted_to_ns, idle->end_ns));
+	pass->devices[at].counted_to_ns = idle->end_ns;
 }
 
 /* Returns for how long at most the GPU is idle because of queries: a host that is ahead of the GPU
@@ -131,11 +125,12 @@ static uint64_t starved_by_queries(struct diagnosis *diagnosis, const struct occ
 	struct query_pass pass = { .calls = facts->query_calls,
 		.count = facts->query_call_count,
 		.recorded = calls == &facts->queries.recorded };
-	struct activities *activities = activities_read(diagnosis->process);
+	const struct late_idle *idle;
 
 	qsort(facts->query_calls, facts->query_call_count, sizeof *facts->query_calls, by_thread);
-	idle_parts_visit(diagnosis->process, activities, add_starved, &pass);
-	activities_free(activities);
+	for (spill_list_rewind(diagnosis->late_idle);
+		(idle = spill_list_next(diagnosis->late_idle));)
+		add_starved(&pass, idle);
 	return pass.idle_ns;
 }
 

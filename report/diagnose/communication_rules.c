@@ -271,7 +271,7 @@ static bool communicates(const struct path_node *work, void *context)
 static void report_exposed(
 	struct diagnosis *diagnosis, struct finding *finding, const struct communication *sums)
 {
-	const struct collective_rates rates = collective_rates_read(diagnosis->process);
+	const struct collective_rates rates = collective_rates_of(diagnosis->collectives);
 
 	finding_set_found(
 		finding, diagnose_hides_work(diagnosis) ? CONFIDENCE_LOW : CONFIDENCE_HIGH);

@@ -7,6 +7,7 @@
 #include "report/diagnose/run_bound.h"
 #include "report/analysis/host_events.h"
 #include "report/analysis/memory_waste.h"
+#include "report/analysis/memory_leaks.h"
 #include "report/analysis/roofline_model.h"
 #include "report/analysis/step_stats.h"
 #include "report/analysis/sample_cells.h"
@@ -401,13 +402,30 @@ static void add_finding_row(
 	rows_add(rows, &computed->row);
 }
 
-/* Reads what most rules need in one pass over the trace. What is left out is read when a rule needs
- * it. */
+static bool has_steps(const struct process *process)
+{
+	return process->steps && process->steps->count;
+}
+
+void diagnose_read_in(const struct options *options, struct shared_pass *pass)
+{
+	if (!pass->process->timeline)
+		return;
+	host_events_keep_in(pass);
+	activities_keep_in(pass);
+	roofline_read_in(options, pass);
+	memory_waste_try_in(pass);
+	if (has_steps(pass->process))
+		step_table_read_in(pass);
+}
+
+/* Reads what most rules need in one pass over the trace, unless it is read. What is left out is
+ * read when a rule needs it. */
 static void read_in_one_pass(struct diagnosis *diagnosis, bool with_memory)
 {
-	struct shared_pass pass = { .process = diagnosis->process };
+	struct process *process = diagnosis->process;
+	struct shared_pass pass = { .process = process };
 	const struct memory_level *level = diagnose_tensor_level(diagnosis);
-	const struct steps *steps = diagnosis->process->steps;
 
 	host_events_keep_in(&pass);
 	activities_keep_in(&pass);
@@ -415,8 +433,10 @@ static void read_in_one_pass(struct diagnosis *diagnosis, bool with_memory)
 		roofline_read_in(diagnosis->options, &pass);
 		if (level && level->pool.peak)
 			memory_waste_read_in(&pass);
-		if (steps && steps->count)
+		if (has_steps(process))
 			step_table_read_in(&pass);
+		if (memory_leaks_possible(process))
+			memory_lifetimes_read_in(&pass);
 	}
 	shared_pass_run(&pass);
 }

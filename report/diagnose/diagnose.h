@@ -19,6 +19,8 @@ extern const struct diagnose_rule diagnose_rules[];
 
 void arrange_diagnose(
 	const struct options *options, struct processes *processes, struct rows *rows);
+/* Adds what the rules need to the pass that makes the profile. */
+void diagnose_read_in(const struct options *options, struct shared_pass *pass);
 void draw_diagnose(const struct report *report, const struct style *style);
 /* Prints all of --brief, as text or JSON. */
 void brief_diagnose(const struct report *report, struct output *out);

@@ -215,6 +215,20 @@ struct program_traits {
 	bool is_hip;          /* its calls are those of HIP, on an AMD GPU */
 };
 
+/* Timed GPU work that counts. */
+struct work_time {
+	uint64_t begin_ns, end_ns;
+	uint32_t name, device; /* name: text */
+};
+
+/* A part of idle time that a host further ahead of the GPU would have prevented. Its cause is not
+ * GAP_KERNELS, GAP_EVENT, GAP_UNEXPLAINED or GAP_UNKNOWN. */
+struct late_idle {
+	uint64_t begin_ns, end_ns, length_ns;
+	uint32_t device, tid; /* of the work that ended it; tid: of the thread that launched that */
+	enum gap_cause cause;
+};
+
 #define DIAGNOSE_TEXT_BUFFERS 24u
 
 struct diagnosis {
@@ -227,6 +241,9 @@ struct diagnosis {
 	/* What was read for the verdict, and for the rows of `overlap`. NULL: these are made. */
 	struct bound_pass *bound_pass;
 	struct overlap *overlap;
+	struct collective_list *collectives;
+	struct spill_list *late_idle; /* struct late_idle */
+	struct spill_list *work;      /* struct work_time, by begin */
 	struct rows overlap_rows;     /* see diagnose_overlap_rows() */
 	struct program_traits traits; /* see diagnose_traits() */
 	bool has_traits;

@@ -4,6 +4,8 @@
  * rows of `idle`.
  */
 #include "report/views/idle.h"
+#include "report/analysis/collective_rates.h"
+#include "report/base/spill_list.h"
 #include "report/views/overlap.h"
 #include "report/analysis/tree_categories.h"
 #include "report/table/column.h"
@@ -313,6 +315,11 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 		pass->lookup, pass->diagnosis->process->reader, work->node, work->trace_name)] +=
 		work->duration_ns;
 	pass->diagnosis->facts.launched += work->has_call;
+	*(struct work_time *)spill_list_push(
+		pass->diagnosis->work) = (struct work_time){ .begin_ns = work->begin_ns,
+		.end_ns = work->end_ns,
+		.name = work->name,
+		.device = work->device };
 	blocking_add_work(pass->diagnosis, work, last->end_ns);
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
@@ -507,18 +514,27 @@ static void note_first_wait(struct diagnose_facts *facts, const struct row *row)
 		.stack = row->of.computed->launch_stack };
 }
 
+/* Returns the cause of a row of the view `idle`. GAP_CAUSE_COUNT: it has none. */
+static unsigned cause_of_row(const struct row *row)
+{
+	const struct string_view name = computed_row_text(row, "cause");
+	unsigned cause = 0;
+
+	if (string_view_is(name, IDLE_HOST_NAME))
+		return GAP_LAUNCH;
+	while (cause < GAP_CAUSE_COUNT &&
+		!string_view_is(name, gap_cause_name((enum gap_cause)cause)))
+		cause++;
+	return cause;
+}
+
 static void facts_add_idle_row(struct diagnosis *diagnosis, const struct row *row)
 {
 	struct diagnose_facts *facts = &diagnosis->facts;
-	unsigned cause = 0;
+	const unsigned cause = cause_of_row(row);
 
 	if (computed_row_is(row, "kind", "before"))
 		note_first_wait(facts, row);
-	if (computed_row_is(row, "cause", IDLE_HOST_NAME))
-		cause = GAP_LAUNCH;
-	while (cause < GAP_CAUSE_COUNT && !computed_row_is(row, "cause", IDLE_HOST_NAME) &&
-		!computed_row_is(row, "cause", gap_cause_name((enum gap_cause)cause)))
-		cause++;
 	if (cause == GAP_CAUSE_COUNT)
 		return;
 	if (computed_row_is(row, "kind", "cause")) {
@@ -549,18 +565,36 @@ static void facts_read_idle(
 struct idle_receivers {
 	struct idle_report *report; /* NULL: the trace has no timeline */
 	struct bound_pass *bound;
+	struct spill_list *late_idle;
 };
+
+static void keep_late_idle(struct spill_list *list, const struct idle_part *part)
+{
+	const enum gap_cause cause = part->part.cause;
+
+	if (cause == GAP_KERNELS || cause == GAP_EVENT || cause == GAP_UNEXPLAINED ||
+		cause == GAP_UNKNOWN)
+		return;
+	*(struct late_idle *)spill_list_push(
+		list) = (struct late_idle){ .begin_ns = part->part.begin_ns,
+		.end_ns = part->part.end_ns,
+		.length_ns = part->length_ns,
+		.device = part->ended_by->device,
+		.tid = part->ended_by->tid,
+		.cause = cause };
+}
 
 static void receive_idle(void *context, const struct idle_part *part)
 {
 	const struct idle_receivers *receivers = context;
 
 	run_bound_add_idle(receivers->bound, part);
+	keep_late_idle(receivers->late_idle, part);
 	if (receivers->report)
 		idle_report_add(receivers->report, part);
 }
 
-/* Reads the activities once for the facts, idle time, overlap and the verdict. */
+/* Reads the activities once for the facts, idle time, overlap, collectives and the verdict. */
 static void facts_read_activities(struct diagnosis *diagnosis)
 {
 	struct process *process = diagnosis->process;
@@ -568,7 +602,9 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 	struct activities *activities = activities_read(process);
 	struct bound_pass *bound = diagnosis->bound_pass = run_bound_begin(process);
 	struct overlap *overlap = diagnosis->overlap = overlap_begin();
+	struct collective_list *collectives = diagnosis->collectives = collective_list_new();
 	struct idle_receivers receivers = {
+		.late_idle = spill_list_new(sizeof(struct late_idle), "idle times"),
 		.report = process->profile->timeline
 				  ? idle_report_begin(&options, process, activities)
 				  : NULL,
@@ -578,8 +614,11 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 		idle_parts_begin(process, activities, receive_idle, &receivers),
 		receivers.report ? idle_report_ends(receivers.report)
 				 : (struct activity_visitor){ .add = NULL },
-		run_bound_work(bound), run_bound_ends(bound), overlap_visitor(overlap) };
+		run_bound_work(bound), run_bound_ends(bound), run_bound_path(bound),
+		overlap_visitor(overlap), collective_list_visitor(collectives) };
 
+	diagnosis->late_idle = receivers.late_idle;
+	diagnosis->work = spill_list_new(sizeof(struct work_time), "times of GPU work");
 	activities_visit(activities, visitors, sizeof visitors / sizeof *visitors);
 	activities_free(activities);
 	blocking_find_reads(diagnosis);
@@ -653,5 +692,8 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	*facts = (struct diagnose_facts){ .operations = 0 };
 	run_bound_drop(diagnosis->bound_pass);
 	overlap_free(diagnosis->overlap);
+	collective_list_free(diagnosis->collectives);
+	spill_list_free(diagnosis->late_idle);
+	spill_list_free(diagnosis->work);
 	free(diagnosis->overlap_rows.rows);
 }

@@ -196,7 +196,6 @@ static void check_growth(struct diagnosis *diagnosis, struct finding *finding, e
 		finding_set_unchecked(finding, unchecked);
 		return;
 	}
-	diagnose_step_table(diagnosis); /* makes the lifetimes in the same pass */
 	leak = find_leak(diagnosis->process, rule);
 	if (!leak)
 		return;

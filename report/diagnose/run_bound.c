@@ -35,7 +35,8 @@ struct bound_pass {
 	struct step_idle idle;
 	struct bound_device devices[TIMELINE_DEVICES];
 	size_t device_count;
-	int64_t clock_offset; /* trace time - Unix time, of the latest operation */
+	struct critical_path_graph *path; /* while its nodes are made; NULL: it is not read */
+	int64_t clock_offset;             /* trace time - Unix time, of the latest operation */
 };
 
 const char *bound_name(enum bound bound)
@@ -193,6 +194,23 @@ struct activity_visitor run_bound_work(struct bound_pass *pass)
 struct activity_visitor run_bound_ends(struct bound_pass *pass)
 {
 	return step_idle_ends_begin(&pass->idle, pass->process);
+}
+
+static bool wants_path(const struct process *process)
+{
+	return !process->profile->options.steps && !process->profile->options.windows;
+}
+
+/* If there may be too many operations, the path is read later, if at all. */
+struct activity_visitor run_bound_path(struct bound_pass *pass)
+{
+	const struct profile_counts *counts = &pass->process->profile->counts;
+
+	if (counts->kernels + counts->copies + counts->sets > BOUND_PATH_OPERATIONS_MAX ||
+		!wants_path(pass->process))
+		return (struct activity_visitor){ .add = NULL };
+	pass->path = critical_path_graph_new(pass->process);
+	return critical_path_graph_visitor(pass->path);
 }
 
 /* Accounts the idle time: of gaps, and in steps before the first operation of each device and after
@@ -441,18 +459,21 @@ static void find_wait_node(struct path_pass *pass, uint32_t nodes)
 }
 
 /* Sums the critical path in the examined steps or, without steps, while GPUs have work. */
-static void read_path(struct process *process, const struct bound_pass *of)
+static void read_path(struct process *process, struct bound_pass *of)
 {
 	const uint32_t nodes = process->profile->tree->count;
 	struct path_pass pass = { .of = of, .host = host_ranges_of(process) };
 	const struct critical_path_visitor visitor = { .context = &pass,
 		.segment = add_path_segment };
-	struct critical_path_graph *path;
+	struct critical_path_graph *path = of->path;
 
-	if (of->result->operations > BOUND_PATH_OPERATIONS_MAX || process->profile->options.steps ||
-		process->profile->options.windows)
+	if (of->result->operations > BOUND_PATH_OPERATIONS_MAX || !wants_path(process))
 		return;
-	pass.path = path = critical_path_graph_read(process);
+	if (path)
+		critical_path_graph_finish(path);
+	else
+		path = critical_path_graph_read(process);
+	pass.path = path;
 	pass.wait_ns = xcalloc(nodes * sizeof *pass.wait_ns);
 	span_of_work(of, &pass.from_ns, &pass.to_ns);
 	if (path->last != PATH_NONE)
@@ -460,6 +481,7 @@ static void read_path(struct process *process, const struct bound_pass *of)
 	find_wait_node(&pass, nodes);
 	free(pass.wait_ns);
 	of->result->path = path;
+	of->path = NULL;
 }
 
 bool run_bound_host_on_path(const struct run_bound *bound)
@@ -480,6 +502,8 @@ static void bound_pass_free(struct bound_pass *pass)
 		free(pass->devices[i].communicating.all);
 		free(pass->devices[i].copying.all);
 	}
+	if (pass->path)
+		critical_path_graph_free(pass->path);
 	free(pass->result);
 	free(pass);
 }

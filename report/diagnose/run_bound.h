@@ -134,9 +134,10 @@ struct idle_part;
 
 /* Begins to compute it. */
 struct bound_pass *run_bound_begin(struct process *process);
-/* Return what reads the activities for it: GPU work, and the ends of idle time. */
+/* Return what reads the activities for it: GPU work, the ends of idle time, and the critical path. */
 struct activity_visitor run_bound_work(struct bound_pass *pass);
 struct activity_visitor run_bound_ends(struct bound_pass *pass);
+struct activity_visitor run_bound_path(struct bound_pass *pass);
 /* Adds idle time. */
 void run_bound_add_idle(struct bound_pass *pass, const struct idle_part *idle);
 /* Computes it when all activities were read, and frees `pass`. May read the critical path.

@@ -4,6 +4,7 @@
  */
 #include "report/page/html.h"
 #include "report/base/error.h"
+#include "report/diagnose/diagnose.h"
 #include "report/page/html_pages.h"
 #include "report/page/page_head.h"
 #include "report/page/page_text.h"
@@ -71,7 +72,9 @@ static bool has_several_ranks(const struct processes *processes)
 /* Of a run whose ranks cannot be compared, the page shows one process. */
 static int show_run(const struct options *options)
 {
-	struct processes processes = processes_read(options);
+	struct shared_pass pass = { .add = diagnose_read_in };
+	const struct process_join join = shared_pass_join(&pass);
+	struct processes processes = processes_read_with(options, &join);
 	struct ranks ranks;
 
 	if (options->rank >= 0 || !has_several_ranks(&processes))

@@ -5,6 +5,7 @@
 #include "report/base/error.h"
 #include "report/base/hash_index.h"
 #include "report/base/text_builder.h"
+#include "report/diagnose/diagnose.h"
 #include "report/import/open_trace.h"
 #include "report/part/part_inputs.h"
 #include "report/part/part_process.h"
@@ -72,18 +73,30 @@ static char *shown_name(const struct part_task *task, const struct rank_input *i
 	return name.text;
 }
 
-/* Reads a process, and in the same pass the table of its steps. Returns false if it cannot be
- * read. */
+/* Adds the table of the steps, and what the findings need. */
+static void read_part_in(const struct options *options, struct shared_pass *pass)
+{
+	const struct steps *steps = pass->process->steps;
+
+	if (steps && steps->count)
+		step_table_read_in(pass);
+	if (!options->no_findings)
+		diagnose_read_in(options, pass);
+}
+
+/* Reads a process, and in the same pass what is written of it. Returns false if it cannot be
+ * read. The profile is not kept: those of thousands of ranks would fill the cache. */
 static bool read_input(const struct part_task *task, struct rank_input *input)
 {
-	struct step_table_join *steps = step_table_join_new(task->options);
-	const struct process_join join = { step_table_join_begin, steps };
+	struct shared_pass pass = { .add = read_part_in };
+	const struct process_join join = shared_pass_join(&pass);
+	struct options options = *task->options;
 	bool is_open;
 
+	options.no_cache = true;
 	input->process.join = &join;
-	is_open = rank_input_read(input, task->categories, task->options);
+	is_open = rank_input_read(input, task->categories, &options);
 	input->process.join = NULL;
-	step_table_join_end(steps);
 	return is_open;
 }
 

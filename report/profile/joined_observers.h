@@ -9,7 +9,7 @@
 
 #include "report/profile/profile.h"
 
-#define JOINED_OBSERVERS_MAX 8u
+#define JOINED_OBSERVERS_MAX 10u
 
 struct joined_observers {
 	const struct profile_observer *observers[JOINED_OBSERVERS_MAX];

@@ -12,24 +12,26 @@
 #include "report/base/compare.h"
 #include "report/profile/profile_state.h"
 
-void profile_memory_begin(struct profile *profile)
+uint64_t profile_steps_end_ns(const struct steps *steps)
 {
-	const struct steps *steps = profile->options.found_steps;
-	struct memory_end *end = &profile->state->memory_end;
 	uint64_t last_ns = 0;
 	bool finished = false;
 
-	*end = (struct memory_end){ .steps_end_ns = UINT64_MAX,
-		.active_ns = 1,
-		.frees_are_activity = !reader_meta(profile->reader, "version.python").known };
 	for (size_t i = 0; steps && i < steps->count; i++) {
 		if (steps->steps[i].end_ns < last_ns)
 			continue;
 		last_ns = steps->steps[i].end_ns;
 		finished = steps->steps[i].kind != STEP_UNFINISHED;
 	}
-	if (finished)
-		end->steps_end_ns = last_ns;
+	return finished ? last_ns : UINT64_MAX;
+}
+
+void profile_memory_begin(struct profile *profile)
+{
+	profile->state->memory_end = (struct memory_end){ .steps_end_ns = profile_steps_end_ns(
+								  profile->options.found_steps),
+		.active_ns = 1,
+		.frees_are_activity = !reader_meta(profile->reader, "version.python").known };
 }
 
 /* Marks what the program did up to now, if it did something since the last record of memory.

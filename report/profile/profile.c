@@ -242,26 +242,22 @@ static void notify_of_begin(const struct profile *profile, const struct profile_
 		observer->counting(observer->context, true, 0);
 }
 
-static struct profile *profile_begin(struct trace_reader *reader, struct string_table *texts,
-	const struct profile_options *options)
+/* Begins a pass: the profile is empty. */
+static void begin_events(struct profile *profile)
 {
-	struct profile *profile = xcalloc(sizeof *profile);
+	const struct profile_options *options = &profile->options;
 	struct profile_state *state = xcalloc(sizeof *state);
 
-	profile->options = *options;
-	profile->reader = reader;
-	profile->texts = texts;
 	profile->state = state;
-	make_tables(profile);
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
 	state->join = join_new();
-	state->imported = reader_meta(reader, "import.format").known;
+	state->imported = reader_meta(profile->reader, "import.format").known;
 	state->allocated = options->allocated_at_start;
 	state->first_correlation = UINT64_MAX;
 	state->counting = !options->steps &&
 			  !(options->windows && !first_window_from_start(options));
-	state->has_step_kind = options->steps && has_node_kind(reader, TRACE_NODE_STEP);
+	state->has_step_kind = options->steps && has_node_kind(profile->reader, TRACE_NODE_STEP);
 	choose_tracking(profile);
 	state->section_end_ns = UINT64_MAX;
 	profile_set_root(profile, 0);
@@ -280,7 +276,6 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	profile_memory_begin(profile);
 	if (options->observer)
 		notify_of_begin(profile, options->observer);
-	return profile;
 }
 
 static void free_thread(struct profile_state *state, struct profile_thread *thread)
@@ -432,31 +427,59 @@ static struct timeline *timeline_for_next_pass(const struct profile *profile)
 	return timeline;
 }
 
-/* Makes the pass over the events; again where it finds what it should have known before. */
-static struct profile *run_passes(struct trace_reader *reader, struct string_table *texts,
-	const struct profile_options *wanted)
+/* Makes the tables, which are empty, and chooses the metric. */
+static void make_empty(struct profile *profile)
 {
-	struct profile_options options = *wanted;
-	struct timeline *timeline = open_timeline(reader, wanted);
+	profile->is_new = true;
+	profile->owns_timeline = profile->timeline != profile->options.timeline;
+	if (profile->options.pick_metric)
+		profile->options.metric = profile->timeline ? METRIC_GPU : METRIC_CPU;
+	make_tables(profile);
+}
 
+static void free_contents(struct profile *profile)
+{
+	if (profile->state)
+		free_state(profile);
+	instance_free(profile->target);
+	if (profile->owns_timeline)
+		timeline_free(profile->timeline);
+	launch_configs_free(profile->kernels);
+	memory_owners_free(profile->memory);
+	node_names_free(profile->names);
+	tree_free(profile->tree);
+	free(profile->apis);
+	free(profile->threads);
+	free(profile->sampled_threads);
+	free(profile->oom_ranges);
+	free(profile->oom_threads);
+}
+
+/* Makes the profile empty again, with what the pass has found. */
+static void begin_again(struct profile *profile)
+{
+	struct timeline *timeline = timeline_for_next_pass(profile);
+
+	profile->owns_timeline = false;
+	free_contents(profile);
+	*profile = (struct profile){ .options = profile->options,
+		.reader = profile->reader,
+		.texts = profile->texts,
+		.timeline = timeline };
+	make_empty(profile);
+}
+
+/* Makes the pass over the events; again where it finds what it should have known before. */
+static void run_passes(struct profile *profile)
+{
 	for (;;) {
-		struct profile *profile;
-
-		reader_rewind(reader);
-		profile = profile_begin(reader, texts, &options);
-		profile->timeline = timeline;
-		profile->owns_timeline = timeline != wanted->timeline;
-		profile->state->tracks_instances |= timeline != NULL;
-		if (options.pick_metric)
-			profile->options.metric = timeline ? METRIC_GPU : METRIC_CPU;
+		reader_rewind(profile->reader);
+		begin_events(profile);
+		profile->state->tracks_instances |= profile->timeline != NULL;
 		run_events(profile);
 		if (!profile->state->needs_timeline && !profile->state->needs_start_level)
-			return profile;
-		timeline = timeline_for_next_pass(profile);
-		options.allocated_at_start = profile->options.allocated_at_start;
-		options.knows_allocated_at_start = profile->options.knows_allocated_at_start;
-		profile->owns_timeline = false;
-		profile_free(profile);
+			return;
+		begin_again(profile);
 	}
 }
 
@@ -473,11 +496,22 @@ static bool has_only_samples(const struct profile *profile)
 	return sums->samples || sums->waits_ns || sums->blocked_ns;
 }
 
-struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
+struct profile *profile_new(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options)
 {
-	struct profile *profile = run_passes(reader, texts, options);
+	struct profile *profile = xcalloc(sizeof *profile);
 
+	profile->options = *options;
+	profile->reader = reader;
+	profile->texts = texts;
+	profile->timeline = open_timeline(reader, options);
+	make_empty(profile);
+	return profile;
+}
+
+/* Makes the sums and what else is known at the end. */
+static void finish_profile(struct profile *profile)
+{
 	profile_async_close_all(profile);
 	if (profile->state->counting && profile_is_partial(profile))
 		profile_stop_counting(profile);
@@ -498,6 +532,21 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 	free_state(profile);
 	if (profile->target)
 		instance_finish_children(profile->target, profile_critical_min(profile));
+}
+
+void profile_fill(struct profile *profile)
+{
+	run_passes(profile);
+	finish_profile(profile);
+	profile->is_new = false;
+}
+
+struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
+	const struct profile_options *options)
+{
+	struct profile *profile = profile_new(reader, texts, options);
+
+	profile_fill(profile);
 	return profile;
 }
 
@@ -536,19 +585,6 @@ void profile_free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	if (profile->state)
-		free_state(profile);
-	instance_free(profile->target);
-	if (profile->owns_timeline)
-		timeline_free(profile->timeline);
-	launch_configs_free(profile->kernels);
-	memory_owners_free(profile->memory);
-	node_names_free(profile->names);
-	tree_free(profile->tree);
-	free(profile->apis);
-	free(profile->threads);
-	free(profile->sampled_threads);
-	free(profile->oom_ranges);
-	free(profile->oom_threads);
+	free_contents(profile);
 	free(profile);
 }

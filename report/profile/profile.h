@@ -319,6 +319,7 @@ struct profile {
 	struct instance *target;             /* the target instance, with the children kept */
 	uint32_t counter_unit;               /* METRIC_USER: text */
 	bool counter_found, has_steps;
+	bool is_new;                 /* profile_fill has not returned yet */
 	struct profile_state *state; /* NULL after the pass */
 };
 
@@ -326,12 +327,23 @@ struct profile {
  * receives the names, and is shared by all profiles of one trace. */
 struct profile *profile_build(struct trace_reader *reader, struct string_table *texts,
 	const struct profile_options *options);
+/* Returns a profile without events, and without a state. It has its options, in which the metric is
+ * chosen, its timeline and an empty tree. An observer that looks at them can then be set in
+ * `options`, before profile_fill. */
+struct profile *profile_new(struct trace_reader *reader, struct string_table *texts,
+	const struct profile_options *options);
+/* Makes the pass for a profile of profile_new. profile_build does both. */
+void profile_fill(struct profile *profile);
 void profile_free(struct profile *profile);
 
 /* The options of one more pass over the same trace that only serves `observer`. The pass keeps
  * the metric of `profile`. It skips busy and idle time, owners of idle gaps, and percentiles. */
 struct profile_options profile_options_for_observer(
 	const struct profile *profile, const struct profile_observer *observer);
+
+/* Returns when the last step ends, at which the end for memory usually is (memory_end.c).
+ * UINT64_MAX: it did not end, or there are no steps. */
+uint64_t profile_steps_end_ns(const struct steps *steps);
 
 /* Returns whether the root node `root` is part of the total that percentages are computed of.
  * `of_cpu_time`: of the total of CPU time. Time of what ran backward is in the nodes where it ran.

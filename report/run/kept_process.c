@@ -19,8 +19,8 @@ struct cache_key kept_process_key(const struct process *process, const struct op
 	const struct profile_options wanted = process_profile_options(process, options);
 	struct cache_key key = { { 0 } };
 
-	if (options->no_cache || process->join || process->windows || process->handovers ||
-		options->steps || options->categories || options->graphs || options->redact)
+	if (options->no_cache || process->windows || process->handovers || options->steps ||
+		options->categories || options->graphs || options->redact)
 		return key;
 	key = open_trace_key(process->path, process->reader);
 	cache_key_add(&key, options->no_steps);

@@ -298,39 +298,52 @@ struct profile_options process_profile_options(
 	return wanted;
 }
 
-/* Makes the passes over the trace that find the steps and make the profile. */
-static void make_process_profile(struct process *process, const struct options *options)
+/* Makes the pass over the trace that makes the profile. Returns true if process->join has an
+ * observer in it. */
+static bool fill_profile(struct process *process, const struct options *options)
 {
-	struct profile_options wanted;
+	const struct process_join *join = process->join;
+	const struct profile_options wanted = process_profile_options(process, options);
+	struct profile *profile = profile_new(process->reader, process->texts, &wanted);
+	const struct profile_observer *observer;
 
-	find_process_steps(process, options);
-	wanted = process_profile_options(process, options);
-	if (process->join)
-		wanted.observer = (*process->join->begin)(process->join->context, process);
-	wanted.observer_joins = wanted.observer != NULL;
-	process->profile = profile_build(process->reader, process->texts, &wanted);
-	process->profile->options.observer = NULL;
-	process->profile->options.observer_joins = false;
-	steps_finish_gpu(process->steps);
+	process->profile = profile;
+	observer = join ? (*join->begin)(join->context, options, process) : NULL;
+	profile->options.observer = observer;
+	profile->options.observer_joins = observer != NULL;
+	profile_fill(profile);
+	profile->options.observer = NULL;
+	profile->options.observer_joins = false;
+	return observer != NULL;
 }
 
-bool process_read(struct process *process, const struct options *options, char *error)
+static void use_profile(struct process *process)
 {
-	struct cache_key key;
-
-	if (!process_open(process, error))
-		return false;
-	key = kept_process_key(process, options);
-	if (!kept_process_read(process, options, &key)) {
-		make_process_profile(process, options);
-		kept_process_write(process, options, &key);
-	}
 	use_profile_metric(process);
 	process->integrity = integrity_of(process->profile);
 	process->complete = process->integrity.complete && process->integrity.conserved;
 	process->gpu_ns = process->profile->totals.gpu_sum_ns;
 	process->events = process->profile->counts.events;
 	process->wall_ns = process->profile->totals.wall_ns;
+}
+
+bool process_read(struct process *process, const struct options *options, char *error)
+{
+	struct cache_key key;
+	bool is_observed = false;
+
+	if (!process_open(process, error))
+		return false;
+	key = kept_process_key(process, options);
+	if (!kept_process_read(process, options, &key)) {
+		find_process_steps(process, options);
+		is_observed = fill_profile(process, options);
+		steps_finish_gpu(process->steps);
+		kept_process_write(process, options, &key);
+	}
+	use_profile(process);
+	if (is_observed)
+		(*process->join->end)(process->join->context, process->profile);
 	return true;
 }
 
@@ -502,15 +515,23 @@ static size_t read_all_processes(struct processes *processes, const struct optio
 
 struct processes processes_read(const struct options *options)
 {
+	return processes_read_with(options, NULL);
+}
+
+struct processes processes_read_with(const struct options *options, const struct process_join *join)
+{
 	struct processes processes = { .categories = categories_read(options->categories) };
 	size_t best;
 
 	find_traces(&processes, options, true);
+	if (processes.count == 1)
+		processes.all->join = join;
 	best = read_all_processes(&processes, options);
 	if (best == SIZE_MAX)
 		fatal(STATUS_USAGE, "no process of the run of %s has rank %lld", options->files[0],
 			(long long)options->rank);
 	processes.all[best].shown = true;
+	processes.all->join = NULL;
 	qsort(processes.all, processes.count, sizeof *processes.all, process_compare_start);
 	while (processes.shown < processes.count && processes.all[processes.shown].shown)
 		processes.shown++;
@@ -645,7 +666,8 @@ bool process_has_records(const struct process *process)
 {
 	const struct profile *profile = process->profile;
 
-	return profile->counts.records || profile->options.steps || profile->options.windows;
+	return profile->counts.records || profile->options.steps || profile->options.windows ||
+	       process->timeline;
 }
 
 const struct profile *process_full_names_profile(struct process *process)

@@ -23,16 +23,22 @@ struct kept_instance {
 	struct instance *instance; /* the instance, without children */
 };
 
-/* Who has an observer in the pass that makes the profile of a process. `begin` returns it when the
- * steps are known, or NULL; it must live until process_read returns, and have `restart`. */
+/* Who has an observer in the pass that makes the profile of a process. It must live until
+ * process_read returns. */
 struct process_join {
-	const struct profile_observer *(*begin)(void *context, struct process *process);
 	void *context;
+	/* Returns the observer, which has `restart`, or NULL: none. Called when the steps are known.
+	 * process->profile is that of profile_new, and is filled by the pass. */
+	const struct profile_observer *(*begin)(
+		void *context, const struct options *options, struct process *process);
+	/* Called when process_read has made the profile, if there was an observer. */
+	void (*end)(void *context, const struct profile *profile);
 };
 
 struct process {
 	char *path;
-	const struct process_join *join; /* NULL: none */
+	/* NULL: none. It is not asked if the profile was kept (kept_process.h). */
+	const struct process_join *join;
 	struct trace_reader *reader;
 	struct string_table *texts;
 	/* What PPERF_SCHEDULE recorded. NULL: everything was recorded. */
@@ -79,6 +85,9 @@ struct processes {
 /* Finds the traces of the runs, reads them, and selects the ones to show. If a named file cannot be
  * read, the program ends. */
 struct processes processes_read(const struct options *options);
+/* As processes_read. `join` has an observer if the run has one process, which is then shown. */
+struct processes processes_read_with(
+	const struct options *options, const struct process_join *join);
 /* Reads only the named traces. All of them are shown. */
 struct processes processes_read_named(const struct options *options);
 /* Reads one side of a comparison, by METRIC_CPU, as `all[0]`. It is the file `path`, or with
@@ -146,7 +155,8 @@ void process_detach_all(struct process *process);
 const struct instance *process_critical(struct process *process);
 
 /* Returns whether the trace has CUDA calls, tensor events or CUPTI's records. Without them, a pass
- * that observes them is not needed. Always true if only a part of the trace is profiled. */
+ * that observes them is not needed. Always true if only a part of the trace is profiled. While the
+ * profile is not filled, only known if there is timed GPU work. */
 bool process_has_records(const struct process *process);
 
 /* Returns the profile with full kernel names, made at the first call. */

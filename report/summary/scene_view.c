@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/summary/scene_view.h"
 #include "report/base/error.h"
+#include "report/diagnose/diagnose.h"
 #include "report/run/warnings.h"
 #include "report/scene/scene_json.h"
 #include "report/summary/verdict.h"
@@ -32,7 +33,9 @@ static void write_process(struct json_writer *json, const struct options *option
 
 int scene_view(const struct options *options)
 {
-	struct processes processes = processes_read(options);
+	struct shared_pass pass = { .add = diagnose_read_in };
+	const struct process_join join = shared_pass_join(&pass);
+	struct processes processes = processes_read_with(options, &join);
 	struct output *out = output_open(options->output);
 	struct json_writer json = { .out = out };
 	bool is_written;

@@ -673,6 +673,12 @@ static void put_functions(const struct report *report, size_t most, const struct
 	free(rows.rows);
 }
 
+void summary_read_in(const struct options *options, struct shared_pass *pass)
+{
+	if (options->format != FORMAT_CSV)
+		diagnose_read_in(options, pass);
+}
+
 void draw_summary(const struct report *report, const struct style *of_output)
 {
 	const struct process *process = &report->processes->all[0];

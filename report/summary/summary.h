@@ -9,6 +9,8 @@
 
 #include "report/print/print.h"
 
+/* Adds what the findings need to the pass that makes the profile. CSV has no findings. */
+void summary_read_in(const struct options *options, struct shared_pass *pass);
 /* Prints the whole view `summary`: its paragraphs, then the table of rows if there are any. */
 void draw_summary(const struct report *report, const struct style *style);
 /* Writes the verdict on the first process shown, for the JSON document. */

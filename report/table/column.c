@@ -3,6 +3,7 @@
 #include "report/table/column_list.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/hash_index.h"
 #include "report/base/text_builder.h"
 #include "report/table/column_values.h"
 #include "report/table/computed_row.h"
@@ -31,13 +32,45 @@ struct cell column_value(
 	return own ? *own : column->value(row, rows);
 }
 
+static uint64_t hash_of_key(const char *key, size_t length)
+{
+	uint64_t hash = length;
+
+	for (size_t i = 0; i < length; i++)
+		hash = hash * 131 + (unsigned char)key[i];
+	return hash_u64(hash);
+}
+
+/* Returns an index of all columns by key, made at the first call. It is never freed. */
+static const struct hash_index *columns_by_key(void)
+{
+	static struct hash_index index;
+
+	while (index.count < all_column_count) {
+		const char *key = all_columns[index.count].key;
+		const uint64_t hash = hash_of_key(key, strlen(key));
+		struct hash_slot *slot;
+
+		hash_index_reserve(&index);
+		for (slot = hash_index_first(&index, hash); slot->number;
+			slot = hash_index_next(&index, slot))
+			;
+		hash_index_add(&index, slot, hash, (uint32_t)index.count + 1);
+	}
+	return &index;
+}
+
 const struct column *column_find(const char *key, size_t length)
 {
-	for (size_t i = 0; i < all_column_count; i++)
-		if (length && all_columns[i].key[0] == *key &&
-			strncmp(all_columns[i].key, key, length) == 0 &&
-			strlen(all_columns[i].key) == length)
-			return &all_columns[i];
+	const struct hash_index *index = columns_by_key();
+	const struct hash_slot *slot = hash_index_first(index, hash_of_key(key, length));
+
+	for (; slot->number; slot = hash_index_next(index, slot)) {
+		const struct column *column = &all_columns[slot->number - 1];
+
+		if (strlen(column->key) == length && memcmp(column->key, key, length) == 0)
+			return column;
+	}
 	return NULL;
 }
 

@@ -202,8 +202,7 @@ bool computed_row_is(const struct row *row, const char *key, const char *word)
 {
 	const struct cell *cell = cell_of_key(row, key);
 
-	return cell && cell->kind == CELL_TEXT && cell->text.length == strlen(word) &&
-	       memcmp(cell->text.bytes, word, cell->text.length) == 0;
+	return cell && cell->kind == CELL_TEXT && string_view_is(cell->text, word);
 }
 
 struct string_view computed_row_text(const struct row *row, const char *key)

@@ -6,7 +6,7 @@
 #ifndef PPERF_REPORT_TABLE_VIEW_H
 #define PPERF_REPORT_TABLE_VIEW_H
 
-#include "report/run/process.h"
+#include "report/analysis/shared_pass.h"
 
 #define NO_ROW UINT32_MAX
 
@@ -89,6 +89,9 @@ struct view {
 		const struct options *options, struct processes *processes, struct rows *rows);
 	void (*arrange_process)(
 		const struct options *options, struct process *process, struct rows *rows);
+	/* Adds what the view reads to the pass that makes the profile (shared_pass_join). NULL:
+	 * nothing. */
+	void (*read_in)(const struct options *options, struct shared_pass *pass);
 	/* `arrange` makes computed rows and warnings only, which are kept (kept_rows.h). */
 	bool keeps_rows;
 	const char *reads; /* how to read the rows: a line of text before them; NULL: none */

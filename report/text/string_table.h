@@ -5,13 +5,20 @@
 #ifndef PPERF_REPORT_TEXT_STRING_TABLE_H
 #define PPERF_REPORT_TEXT_STRING_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct string_view {
 	const char *bytes; /* valid as long as the table */
 	uint32_t length;
 };
+
+static inline bool string_view_is(struct string_view view, const char *text)
+{
+	return view.length == strlen(text) && memcmp(view.bytes, text, view.length) == 0;
+}
 
 struct string_table;
 

@@ -3,6 +3,7 @@
  * Arranges each category of GPU work and, below it, its kernels and copies.
  */
 #include "report/views/views.h"
+#include "report/analysis/activities.h"
 #include "report/table/column.h"
 #include "report/analysis/group_by.h"
 #include <stdlib.h>
@@ -42,6 +43,19 @@ static void add_category_rows(
 	}
 	rows->hidden_by_depth += categories.hidden_by_depth;
 	free(categories.rows);
+}
+
+/* The sizes of collectives are in the activities. */
+void categories_read_in(const struct options *options, struct shared_pass *pass)
+{
+	const struct timeline_device *devices;
+	const size_t count = timeline_devices(pass->process->timeline, &devices);
+	uint64_t communication_ns = 0;
+
+	for (size_t i = 0; i < count; i++)
+		communication_ns += devices[i].all.communication_ns;
+	if (communication_ns)
+		activities_read_in(options, pass);
 }
 
 void arrange_categories(

@@ -579,13 +579,22 @@ static size_t longest_gaps_wanted(const struct options *options)
 }
 
 /* Reads the activities, among which first calls are found, too, and what the host did meanwhile. */
-static void idle_read(struct process *process)
+static void read_idle(struct process *process)
 {
 	struct shared_pass pass = { .process = process };
 
 	host_events_keep_in(&pass);
 	activities_keep_in(&pass);
 	shared_pass_run(&pass);
+}
+
+void idle_read_in(const struct options *options, struct shared_pass *pass)
+{
+	(void)options;
+	if (!pass->process->timeline)
+		return;
+	host_events_keep_in(pass);
+	activities_keep_in(pass);
 }
 
 struct idle_report *idle_report_begin(
@@ -626,7 +635,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	struct activities *activities;
 	struct idle_report *idle;
 
-	idle_read(process);
+	read_idle(process);
 	activities = activities_read(process);
 	idle = idle_report_begin(options, process, activities);
 	visitors[0] = idle_parts_begin(process, activities, idle_report_add, idle);

@@ -13,12 +13,14 @@ void arrange_tree(const struct options *options, struct processes *processes, st
 void arrange_table(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_critical(
 	const struct options *options, struct processes *processes, struct rows *rows);
+void categories_read_in(const struct options *options, struct shared_pass *pass);
 void arrange_categories(
 	const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_steps(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_kernels(const struct options *options, struct processes *processes, struct rows *rows);
 void arrange_streams(const struct options *options, struct process *process, struct rows *rows);
 void arrange_queue(const struct options *options, struct process *process, struct rows *rows);
+void idle_read_in(const struct options *options, struct shared_pass *pass);
 void arrange_idle(const struct options *options, struct process *process, struct rows *rows);
 void arrange_overlap(const struct options *options, struct process *process, struct rows *rows);
 void arrange_roofline(

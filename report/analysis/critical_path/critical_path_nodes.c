@@ -234,25 +234,36 @@ static void find_handle_streams(struct critical_path_graph *path)
 	}
 }
 
-void critical_path_graph_read_nodes(struct critical_path_graph *path)
+static void add_to_path(void *context, const struct activity *one)
 {
-	struct stream_waits *waits = stream_waits_new();
-	const struct activity *one;
+	struct critical_path_graph *path = context;
 
-	for (activities_rewind_last(path->activities); (one = activities_first(path->activities));
-		activities_next(path->activities)) {
-		if (activity_is_call(one))
-			stream_waits_add(waits, one);
-		if (activity_is_call(one) && one->timed)
-			add_call_node(path, one);
-		else if (activity_is_work(one) && one->timed)
-			add_work_node(path, waits, one);
-		else if (activity_is_work(one))
-			path->counts.untimed++;
-		else if (one->kind == ACTIVITY_SYNC)
-			add_cupti_call(path, one);
-	}
-	stream_waits_free(waits);
+	if (activity_is_call(one))
+		stream_waits_add(path->waits, one);
+	if (activity_is_call(one) && one->timed)
+		add_call_node(path, one);
+	else if (activity_is_work(one) && one->timed)
+		add_work_node(path, path->waits, one);
+	else if (activity_is_work(one))
+		path->counts.untimed++;
+	else if (one->kind == ACTIVITY_SYNC)
+		add_cupti_call(path, one);
+}
+
+static void finish_nodes(void *context)
+{
+	struct critical_path_graph *path = context;
+
+	stream_waits_free(path->waits);
+	path->waits = NULL;
 	find_handle_streams(path);
 	path->launch_ns = percentiles_get(&path->launches, 50);
+}
+
+struct activity_visitor critical_path_graph_visitor(struct critical_path_graph *path)
+{
+	path->waits = stream_waits_new();
+	return (struct activity_visitor){
+		.context = path, .add = add_to_path, .end = finish_nodes
+	};
 }

@@ -304,7 +304,7 @@ void critical_path_graph_walk(
 	edge_group_free(&group);
 }
 
-struct critical_path_graph *critical_path_graph_read(struct process *process)
+struct critical_path_graph *critical_path_graph_new(struct process *process)
 {
 	struct critical_path_graph *path = xcalloc(sizeof *path);
 
@@ -317,12 +317,29 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 		.what = "calls and GPU operations" };
 	path->edges = edge_groups_new();
 	path->activities = activities_read(process);
-	critical_path_graph_read_nodes(path);
+	return path;
+}
+
+void critical_path_graph_finish(struct critical_path_graph *path)
+{
 	critical_path_graph_read_edges(path);
 	if (path->last == PATH_NONE)
-		return path;
+		return;
 	path->begin_ns = path_point(path, 0);
 	path->end_ns = path_point(path, path->last);
+}
+
+struct critical_path_graph *critical_path_graph_read(struct process *process)
+{
+	struct critical_path_graph *path = critical_path_graph_new(process);
+	const struct activity_visitor visitor = critical_path_graph_visitor(path);
+	const struct activity *one;
+
+	for (activities_rewind_last(path->activities); (one = activities_first(path->activities));
+		activities_next(path->activities))
+		visitor.add(visitor.context, one);
+	visitor.end(visitor.context);
+	critical_path_graph_finish(path);
 	return path;
 }
 

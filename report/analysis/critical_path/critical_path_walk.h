@@ -182,6 +182,7 @@ struct critical_path_graph {
 	uint32_t *stream_of_handle; /* by number in handles; PATH_NONE: unknown, or several */
 	uint8_t *handle_known;
 	size_t handle_room, handle_known_room;
+	struct stream_waits *waits; /* while the nodes are made */
 	struct path_counts counts;
 	uint64_t begin_ns, end_ns;
 	/* From the first GPU operation to the last; without any, UINT64_MAX to 0. */
@@ -206,6 +207,11 @@ struct critical_path_visitor {
 };
 
 struct critical_path_graph *critical_path_graph_read(struct process *process);
+/* Make it of activities that other analyses read, too: the visitor makes the nodes, then
+ * critical_path_graph_finish the rest. */
+struct critical_path_graph *critical_path_graph_new(struct process *process);
+struct activity_visitor critical_path_graph_visitor(struct critical_path_graph *path);
+void critical_path_graph_finish(struct critical_path_graph *path);
 void critical_path_graph_free(struct critical_path_graph *path);
 /* Frees the nodes and edges: the graph is then good for its counts, times and activities only. */
 void critical_path_graph_drop(struct critical_path_graph *path);
@@ -296,9 +302,7 @@ static inline uint32_t critical_path_graph_tid(
 	return (uint32_t)path->threads.entries[path_node(path, node)->thread].stream;
 }
 
-/* Used by critical_path_graph_read only: makes the nodes. */
-void critical_path_graph_read_nodes(struct critical_path_graph *path);
-/* Used by critical_path_graph_read only: makes the edges, after the nodes. */
+/* Used by critical_path_graph_finish only: makes the edges, after the nodes. */
 void critical_path_graph_read_edges(struct critical_path_graph *path);
 
 #endif

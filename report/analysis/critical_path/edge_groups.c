@@ -67,6 +67,10 @@ static void put_number(struct edge_groups *groups, uint32_t difference)
 	unsigned char bytes[NUMBER_BYTES_MAX];
 	unsigned count = 0;
 
+	if (__builtin_expect(number < 128, 1)) {
+		put_byte(groups, (unsigned char)number);
+		return;
+	}
 	for (; number > 127; number >>= 7)
 		bytes[count++] = (unsigned char)(number | 128);
 	bytes[count++] = (unsigned char)number;
@@ -81,12 +85,12 @@ static void load_page_before(struct edge_groups *groups, struct edge_group *grou
 	group->page = packed_array_at(&groups->pages, (group->at - 1) >> PAGE_SHIFT);
 }
 
-/* Reads the number that ends before group->at. */
-static uint32_t number_before(struct edge_groups *groups, struct edge_group *group)
+/* Reads the rest of the number that ends before group->at. `number`: its lowest 7 bits. */
+static uint32_t rest_of_number(
+	struct edge_groups *groups, struct edge_group *group, uint32_t number)
 {
-	uint32_t number = 0;
 	unsigned char byte;
-	unsigned shift = 0;
+	unsigned shift = 7;
 
 	do {
 		if (!(group->at & PAGE_MASK))
@@ -95,6 +99,21 @@ static uint32_t number_before(struct edge_groups *groups, struct edge_group *gro
 		number |= (uint32_t)(byte & 127) << shift;
 		shift += 7;
 	} while (byte & 128);
+	return number;
+}
+
+/* Reads the number that ends before group->at. */
+static inline uint32_t number_before(struct edge_groups *groups, struct edge_group *group)
+{
+	unsigned char byte;
+	uint32_t number;
+
+	if (__builtin_expect(!(group->at & PAGE_MASK), 0))
+		load_page_before(groups, group);
+	byte = group->page->bytes[--group->at & PAGE_MASK];
+	number = byte & 127;
+	if (byte & 128)
+		number = rest_of_number(groups, group, number);
 	return number >> 1 ^ (number & 1 ? UINT32_MAX : 0);
 }
 
