@@ -158,6 +158,7 @@ static void run_events(struct profile *profile)
 		events++;
 		if (__builtin_expect(profile->target && !profile->options.observer, 0)) {
 			status = skip_to_end(profile); /* only the target was requested */
+			profile->state->skipped_rest = true;
 			break;
 		}
 	}
@@ -255,7 +256,6 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 	make_tables(profile);
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
-	state->join = join_new();
 	state->imported = reader_meta(reader, "import.format").known;
 	state->allocated = options->allocated_at_start;
 	state->first_correlation = UINT64_MAX;
@@ -301,7 +301,7 @@ static void free_state(struct profile *profile)
 	while (state->thread_count)
 		free_thread(state, state->threads[--state->thread_count]);
 	profile_async_close_all(profile);
-	profile_gpu_finish(profile);
+	profile_drop_launches(state);
 	free(state->threads);
 	free(state->async_ranges);
 	free(state->api_of);
@@ -310,7 +310,6 @@ static void free_state(struct profile *profile)
 	step_sections_free(state->sections);
 	counted_ranges_free(state->counted_ranges);
 	idle_gaps_free(state->idle_gaps);
-	join_free(state->join);
 	graph_nodes_free(state->graph_nodes);
 	free(state->graph_parents);
 	small_instances_free(state->small_instances);
@@ -443,6 +442,7 @@ static struct profile *run_passes(struct trace_reader *reader, struct string_tab
 		struct profile *profile;
 
 		reader_rewind(reader);
+		reader_join(reader);
 		profile = profile_begin(reader, texts, &options);
 		profile->timeline = timeline;
 		profile->owns_timeline = timeline != wanted->timeline;

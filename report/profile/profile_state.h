@@ -5,6 +5,7 @@
 #define PPERF_REPORT_PROFILE_PROFILE_STATE_H
 
 #include "report/profile/profile.h"
+#include "report/profile/gpu_launch.h"
 #include "report/profile/module_group.h"
 
 /* profile_thread.section_frame and profile_state.step_frame: there is no such frame. */
@@ -119,7 +120,8 @@ struct profile_state {
 	uint32_t *counters;  /* METRIC_USER: ids of the counter */
 	size_t counter_count, counter_room;
 	struct instances instances;
-	struct correlation_join *join;
+	struct gpu_launch *launches; /* by slot (correlation_join.h); mapped_grow */
+	size_t launch_room;
 	/* NULL: there is no timed GPU work, or owners of gaps are not needed. */
 	struct idle_gaps *idle_gaps;
 	struct graph_nodes *graph_nodes;
@@ -127,6 +129,7 @@ struct profile_state {
 	struct graph_parent *graph_parents;
 	struct open_async_range **async_ranges; /* hash table by id */
 	size_t async_slot_count, async_count;
+	bool skipped_rest;   /* what came after the target was not handled */
 	bool needs_timeline; /* timed GPU work was found without a timeline: make the pass again */
 	/* Tensors were allocated before the trace, and ranges before the first record of a tensor
 	 * began at 0: make the pass again, from that level. */
@@ -310,16 +313,19 @@ void profile_failed_allocation(
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);
+/* Called after the last event of the pass. */
 void profile_gpu_finish(struct profile *profile);
-/* Finishes what the join evicts. `all`: everything that it holds. */
-void profile_gpu_evict(struct profile *profile, bool all);
+/* Finishes the launches and records that the join evicts, and matches held records. */
+void profile_apply_join_steps(struct profile *profile, const struct join_step *step);
+/* Returns the launch in `slot`, to be overwritten. */
+struct gpu_launch *profile_launch_in(struct profile_state *state, uint32_t slot);
+/* Frees the launches, and releases their instances. */
+void profile_drop_launches(struct profile_state *state);
 /* Charges the idle time before the work `gpu` to `leaf`. 0: it is not counted. */
 void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gpu *gpu);
 /* Charges the remaining gaps, after the last GPU work. */
 void idle_gaps_finish(struct profile *profile);
 void idle_gaps_free(struct idle_gaps *idle_gaps);
-/* Finishes the held GPU records of `correlation`, whose launch is now known. */
-void profile_gpu_match_held(struct profile *profile, uint64_t correlation);
 void profile_async_start(struct profile *profile, const struct trace_event *event);
 void profile_async_end(struct profile *profile, const struct trace_event *event);
 void profile_async_close_all(struct profile *profile);
@@ -358,13 +364,6 @@ static inline void profile_add_sums(
 {
 	if (profile->state->tracks_sums)
 		profile_add_tracked_sums(profile, thread, sums);
-}
-
-/* Evicts old launches and records if too many wait for each other. */
-static inline void profile_gpu_limit_pending(struct profile *profile)
-{
-	if (__builtin_expect(join_is_full(profile->state->join), 0))
-		profile_gpu_evict(profile, false);
 }
 
 /* Puts what opens and happens from now on below the node `root`. Open ranges keep their nodes. */

@@ -48,6 +48,7 @@ static void empty_batch(struct decode_ahead *ahead, struct event_batch *batch)
 		else
 			free(buffer.bytes);
 	}
+	join_steps_clear(&batch->joined);
 	batch->retired_bytes = batch->tid_count = 0;
 	batch->read_bytes = 0;
 	batch->count = 0;
@@ -69,6 +70,7 @@ static void fill_with_frequent(
 	struct event_decoder *decoder, struct event_batch *batch, uint32_t most)
 {
 	const bool has_ring = decoder->state->ring.used;
+	struct correlation_join *join = decoder->state->join;
 	struct trace_event *event = &batch->events[batch->count];
 
 	for (const struct trace_event *end = &batch->events[most]; event < end; event++) {
@@ -80,6 +82,8 @@ static void fill_with_frequent(
 		if (has_ring || !decoder->until || run->word == run->end ||
 			!stream_step_fast(decoder, event))
 			return;
+		if (join)
+			join_event(join, event, &batch->joined);
 	}
 	batch->count = most;
 }
@@ -99,9 +103,15 @@ static void fill_batch(struct reader_state *state, struct event_batch *batch, ui
 		if (batch->count == most)
 			break;
 		batch->status = decoder_next_any(decoder, &batch->events[batch->count]);
-		if (batch->status > 0)
-			batch->count++;
-	} while (batch->status > 0 && batch->retired_bytes < BATCH_RETIRED_BYTES);
+		if (batch->status <= 0)
+			break;
+		if (state->join)
+			join_event(state->join, &batch->events[batch->count], &batch->joined);
+		batch->count++;
+	} while (batch->retired_bytes < BATCH_RETIRED_BYTES);
+	batch->joined_end = batch->joined.count;
+	if (state->join && batch->status == 0)
+		join_end(state->join, &batch->joined);
 	batch->reached = pass_progress(state);
 }
 
@@ -165,7 +175,8 @@ static struct event_batch *take_batch(struct decode_ahead *ahead)
 	pthread_mutex_lock(&ahead->lock);
 	if (ahead->current) {
 		ahead->handed_back++;
-		pthread_cond_signal(&ahead->has_room);
+		if (ahead->filled - ahead->handed_back <= AHEAD_BATCHES / 2)
+			pthread_cond_signal(&ahead->has_room);
 	}
 	while (ahead->filled == ahead->handed_back)
 		pthread_cond_wait(&ahead->has_batch, &ahead->lock);
@@ -234,6 +245,24 @@ int decode_ahead_next(struct trace_reader *reader, struct trace_event *event)
 	return 1;
 }
 
+void reader_join(struct trace_reader *reader)
+{
+	reader->state->join = join_new();
+}
+
+const struct join_step *reader_join_steps(
+	const struct trace_reader *reader, const struct trace_event *event)
+{
+	return &reader->state->ahead.current->joined.steps[event->steps - 1];
+}
+
+const struct join_step *reader_join_end(const struct trace_reader *reader)
+{
+	const struct event_batch *last = reader->state->ahead.current;
+
+	return &last->joined.steps[last->joined_end];
+}
+
 void decode_ahead_stop(struct reader_state *state)
 {
 	struct decode_ahead *ahead = &state->ahead;
@@ -248,6 +277,8 @@ void decode_ahead_stop(struct reader_state *state)
 	ahead->most = ahead->filled = ahead->handed_back = 0;
 	ahead->current = NULL;
 	ahead->last_ns = 0;
+	join_free(state->join);
+	state->join = NULL;
 	for (size_t i = 0; i < AHEAD_BATCHES; i++)
 		if (ahead->batches[i])
 			empty_batch(ahead, ahead->batches[i]);
@@ -265,6 +296,7 @@ void decode_ahead_close(struct reader_state *state)
 		if (ahead->batches[i]) {
 			free(ahead->batches[i]->tids);
 			free(ahead->batches[i]->retired);
+			free(ahead->batches[i]->joined.steps);
 			free(ahead->batches[i]);
 		}
 	while (ahead->spare_count)

@@ -11,6 +11,7 @@
 #define PPERF_REPORT_TRACE_DECODE_AHEAD_H
 
 #include "report/base/threads.h"
+#include "report/trace/correlation_join.h"
 #include "report/trace/event_decoder.h"
 #include "report/trace/short_records.h"
 
@@ -57,6 +58,8 @@ struct event_batch {
 	struct read_buffer *retired; /* the payloads that were replaced */
 	size_t retired_count, retired_room, retired_bytes;
 	uint64_t read_bytes, read_at; /* read from the file, and where last */
+	struct join_steps joined;     /* of its events; in the last batch, then those of the end */
+	size_t joined_end;            /* index of the steps of the end */
 	struct pass_progress reached;
 };
 
