@@ -226,9 +226,11 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 {
 	const bool allocates = event->kind == TRACE_ALLOC;
 	const uint32_t nodes[] = { call->node, leaf_node };
+	const struct memory_marks marks = profile_memory_event(profile, event);
 	struct memory_change change;
 
-	profile_memory_event(profile, event);
+	reader_run_deferred(profile->reader);
+	profile_mark_memory(profile->memory, &marks);
 	change = apply_memory_record(profile, event, call);
 	add_memory_change(profile, event, call, &change);
 	profile_observe_memory(profile, event, &change);
@@ -290,6 +292,7 @@ static void add_mapping_call(
 
 	if (record->call.result != 0)
 		return;
+	reader_run_deferred(profile->reader);
 	if (record->action == TRACE_MAPPING_UNMAP || record->action == TRACE_MAPPING_MAP)
 		end_mappings(profile, event, call);
 	if (memory_mappings_record(profile->memory->mappings, record, &made))

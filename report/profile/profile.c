@@ -100,6 +100,7 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		add_overhead(profile, event);
 		break;
 	case TRACE_DEVICE_MEMORY:
+		reader_run_deferred(profile->reader);
 		memory_owners_sample(profile->memory, event->record, event->time_ns);
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
@@ -278,6 +279,7 @@ static struct profile *profile_begin(struct trace_reader *reader, struct string_
 		state->small_instances = small_instances_new(profile);
 	profile_find_counter(profile);
 	profile_memory_begin(profile);
+	profile_tensors_begin(profile);
 	if (options->observer)
 		notify_of_begin(profile, options->observer);
 	return profile;
@@ -298,6 +300,7 @@ static void free_state(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
 
+	reader_run_deferred(profile->reader); /* if the pass was ended early */
 	while (state->thread_count)
 		free_thread(state, state->threads[--state->thread_count]);
 	profile_async_close_all(profile);
@@ -305,6 +308,7 @@ static void free_state(struct profile *profile)
 	free(state->threads);
 	free(state->async_ranges);
 	free(state->api_of);
+	free(state->tensor_frees.bytes);
 	sampled_index_free(state->sampled);
 	free(state->counters);
 	step_sections_free(state->sections);
@@ -485,6 +489,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 		profile_keep_thread_time(profile, profile->state->threads[i]);
 	profile_gpu_finish(profile);
 	idle_gaps_finish(profile);
+	reader_run_deferred(profile->reader);
 	profile_memory_finish(profile);
 	memory_owners_finish(profile->memory);
 	profile_tensors_finish(profile);

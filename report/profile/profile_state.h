@@ -46,6 +46,20 @@ struct memory_end {
 	bool frees_are_activity; /* outside of ranges, too */
 };
 
+/* What the end of the run so far is for memory, before a record of it. */
+struct memory_marks {
+	bool is_active; /* the program did something since the record before */
+	bool is_end;    /* so that the end is at `end_ns` or later */
+	uint64_t end_ns;
+};
+
+/* The counted bytes of tensors that were freed. They are added to the nodes after the pass. */
+struct tensor_frees {
+	uint64_t *bytes; /* by the node that allocated them */
+	size_t room;
+	uint64_t total;
+};
+
 struct profile_thread {
 	const struct trace_stream *of;
 	struct open_range *frames;
@@ -112,6 +126,7 @@ struct profile_state {
 	uint64_t step, now_ns, counting_begin_ns, counted_ns, busy_at_begin_ns, idle_at_begin_ns,
 		unknown_at_begin_ns;
 	struct memory_end memory_end;
+	struct tensor_frees tensor_frees;
 	int64_t reserved; /* current level of device memory */
 	bool has_reserved;
 	int64_t allocated;   /* current level of tensors */
@@ -285,9 +300,10 @@ void profile_offer_worst(
 
 /* Chooses what the end of the run is for memory. Called before the first event. */
 void profile_memory_begin(struct profile *profile);
-/* Called before an ALLOC, FREE or TENSOR record is handled. Marks the end before it, unless the
- * program did nothing since the record before. */
-void profile_memory_event(struct profile *profile, const struct trace_event *event);
+/* Called before an ALLOC, FREE or TENSOR record is handled. Returns what is to be marked before
+ * it. */
+struct memory_marks profile_memory_event(struct profile *profile, const struct trace_event *event);
+void profile_mark_memory(struct memory_owners *memory, const struct memory_marks *marks);
 /* Marks the end after the last event. */
 void profile_memory_finish(struct profile *profile);
 /* Notes that the program did something other than free memory. */
@@ -311,6 +327,8 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 void profile_failed_allocation(
 	struct profile *profile, const struct trace_event *event, uint32_t node, uint64_t begin_ns);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
+/* Chooses how the pass handles tensors. Called before the first event. */
+void profile_tensors_begin(struct profile *profile);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);
 /* Called after the last event of the pass. */
@@ -380,6 +398,13 @@ static inline uint32_t profile_frame_index(const struct profile_thread *thread, 
 	return depth + (depth >= thread->section_frame);
 }
 
+/* Whether the observer needs what each record of memory changed. */
+static inline bool profile_observes_memory(const struct profile *profile)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	return observer && (observer->memory || observer->memory_record);
+}
 /* Reports a change that an ALLOC, FREE or TENSOR record made. */
 void profile_observe_memory(const struct profile *profile, const struct trace_event *event,
 	const struct memory_change *change);

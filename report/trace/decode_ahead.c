@@ -9,6 +9,7 @@
 void decode_ahead_open(struct reader_state *state)
 {
 	pthread_mutex_init(&state->ahead.lock, NULL);
+	pthread_mutex_init(&state->ahead.work_lock, NULL);
 	pthread_cond_init(&state->ahead.has_batch, NULL);
 	pthread_cond_init(&state->ahead.has_room, NULL);
 }
@@ -49,6 +50,7 @@ static void empty_batch(struct decode_ahead *ahead, struct event_batch *batch)
 			free(buffer.bytes);
 	}
 	join_steps_clear(&batch->joined);
+	batch->deferred_count = 0;
 	batch->retired_bytes = batch->tid_count = 0;
 	batch->read_bytes = 0;
 	batch->count = 0;
@@ -115,18 +117,69 @@ static void fill_batch(struct reader_state *state, struct event_batch *batch, ui
 	batch->reached = pass_progress(state);
 }
 
+/* ---- the work that is put off ---- */
+
+static void run_deferred(const struct decode_ahead *ahead, struct event_batch *batch)
+{
+	if (batch->deferred_count)
+		ahead->work.run(ahead->work.context, batch->deferred, batch->deferred_count);
+	batch->deferred_count = 0;
+}
+
+/* Does the work of the first `count` batches of this pass. */
+static void run_deferred_until(struct decode_ahead *ahead, size_t count)
+{
+	pthread_mutex_lock(&ahead->work_lock);
+	for (; ahead->worked < count; ahead->worked++)
+		run_deferred(ahead, ahead->batches[ahead->worked % ahead->most]);
+	pthread_mutex_unlock(&ahead->work_lock);
+}
+
+void reader_set_deferred(struct trace_reader *reader, const struct deferred_work *work)
+{
+	reader->state->ahead.work = *work;
+}
+
+void *reader_defer(struct trace_reader *reader)
+{
+	struct decode_ahead *ahead = &reader->state->ahead;
+	struct event_batch *batch = ahead->current;
+	const size_t bytes = ahead->work.item_bytes, used = batch->deferred_count * bytes;
+
+	ahead->has_deferred = true;
+	batch->deferred_count++;
+	ARRAY_GROW(batch->deferred, batch->deferred_room, used + bytes);
+	return batch->deferred + used;
+}
+
+void reader_run_deferred(struct trace_reader *reader)
+{
+	struct decode_ahead *ahead = &reader->state->ahead;
+
+	if (!ahead->has_deferred)
+		return;
+	run_deferred_until(ahead, ahead->handed_back);
+	run_deferred(ahead, ahead->current);
+	ahead->has_deferred = false;
+}
+
 /* ---- the second thread ---- */
 
-/* Returns the batch to fill next, or NULL if the pass was ended. Waits until one is free. */
+/* Returns the batch to fill next, or NULL if the pass was ended. Waits until one is free. Does the
+ * work that was put off in it and before. */
 static struct event_batch *wait_for_room(struct decode_ahead *ahead)
 {
 	struct event_batch *batch;
+	size_t handed_back;
 
 	pthread_mutex_lock(&ahead->lock);
 	while (ahead->filled - ahead->handed_back == ahead->most && !ahead->is_cancelled)
 		pthread_cond_wait(&ahead->has_room, &ahead->lock);
 	batch = ahead->is_cancelled ? NULL : ahead->batches[ahead->filled % ahead->most];
+	handed_back = ahead->handed_back;
 	pthread_mutex_unlock(&ahead->lock);
+	if (batch && ahead->work.run)
+		run_deferred_until(ahead, handed_back);
 	return batch;
 }
 
@@ -201,6 +254,7 @@ static void next_batch(struct reader_state *state)
 		batch = take_batch(ahead);
 	} else {
 		batch = ahead->batches[0];
+		run_deferred(ahead, batch);
 		fill_batch(state, batch, events);
 	}
 	if (batch->read_bytes)
@@ -274,7 +328,9 @@ void decode_ahead_stop(struct reader_state *state)
 	helper_free(ahead->helper);
 	ahead->helper = NULL;
 	ahead->is_cancelled = false;
-	ahead->most = ahead->filled = ahead->handed_back = 0;
+	ahead->most = ahead->filled = ahead->handed_back = ahead->worked = 0;
+	ahead->work = (struct deferred_work){ .run = NULL };
+	ahead->has_deferred = false;
 	ahead->current = NULL;
 	ahead->last_ns = 0;
 	join_free(state->join);
@@ -297,11 +353,13 @@ void decode_ahead_close(struct reader_state *state)
 			free(ahead->batches[i]->tids);
 			free(ahead->batches[i]->retired);
 			free(ahead->batches[i]->joined.steps);
+			free(ahead->batches[i]->deferred);
 			free(ahead->batches[i]);
 		}
 	while (ahead->spare_count)
 		free(ahead->spares[--ahead->spare_count].bytes);
 	pthread_mutex_destroy(&ahead->lock);
+	pthread_mutex_destroy(&ahead->work_lock);
 	pthread_cond_destroy(&ahead->has_batch);
 	pthread_cond_destroy(&ahead->has_room);
 }

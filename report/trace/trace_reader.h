@@ -235,6 +235,21 @@ static inline bool call_awaits_record(const struct trace_call *call)
 	       !(call->head.flags & (TRACE_CALL_CAPTURED | TRACE_CALL_NO_RECORD));
 }
 
+/* Work that is put off until the events of its batch have been read. It is done in order, by the
+ * thread that decodes if there is one, never by two threads at a time. */
+struct deferred_work {
+	void (*run)(void *context, const void *items, size_t count);
+	void *context;
+	size_t item_bytes;
+};
+/* Sets how this pass does the work of reader_defer. Called before its first event. */
+void reader_set_deferred(struct trace_reader *reader, const struct deferred_work *work);
+/* Returns room for an item of work. It may refer to the record of the event that was returned
+ * last. */
+void *reader_defer(struct trace_reader *reader);
+/* Does all work that was put off. */
+void reader_run_deferred(struct trace_reader *reader);
+
 /* Does what reader_next does, which calls it once no further event is decoded. */
 int reader_next_any(struct trace_reader *reader, struct trace_event *event);
 
