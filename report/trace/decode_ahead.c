@@ -183,11 +183,13 @@ static struct event_batch *wait_for_room(struct decode_ahead *ahead)
 	return batch;
 }
 
-static void hand_over_batch(struct decode_ahead *ahead)
+/* Wakes the user's thread once for several batches. It waits only while there is none. */
+static void hand_over_batch(struct decode_ahead *ahead, bool is_last)
 {
 	pthread_mutex_lock(&ahead->lock);
 	ahead->filled++;
-	pthread_cond_signal(&ahead->has_batch);
+	if (is_last || ahead->filled - ahead->handed_back >= AHEAD_BATCHES / 2)
+		pthread_cond_signal(&ahead->has_batch);
 	pthread_mutex_unlock(&ahead->lock);
 }
 
@@ -202,7 +204,7 @@ static void decode_pass(void *context)
 		fill_batch(state, batch, events);
 		events += batch->count;
 		status = batch->status;
-		hand_over_batch(&state->ahead);
+		hand_over_batch(&state->ahead, status <= 0);
 	}
 }
 
