@@ -114,12 +114,6 @@ static void prepare_graph_launch(
 	profile->tree->nodes[launch->graph_node].calls += launch->counts;
 }
 
-/* Whether an importer found out that the call has no GPU record. */
-static bool is_never_recorded(const struct timed_call *call)
-{
-	return call->record->head.flags & TRACE_CALL_NO_RECORD;
-}
-
 /* Whether the call moves 0 bytes, so that no GPU record is expected. Imported traces have no
  * bytes of calls. */
 static bool is_empty_copy(const struct profile *profile, const struct trace_event *event)
@@ -134,29 +128,30 @@ static bool is_empty_copy(const struct profile *profile, const struct trace_even
 static void add_pending_launch(
 	struct profile *profile, const struct trace_event *event, const struct timed_call *call)
 {
-	struct gpu_launch launch = { .correlation = call->record->correlation,
-		.begin_ns = call->begin_ns,
+	struct profile_state *state = profile->state;
+	struct gpu_launch *launch;
+
+	if (!call_awaits_record(call->record))
+		return;
+	launch = profile_launch_in(state, event->slot);
+	*launch = (struct gpu_launch){ .begin_ns = call->begin_ns,
 		.end_ns = call->begin_ns + call->duration_ns,
 		.tid = event->stream->tid,
 		.node = call->node,
-		.module = profile->state->modules[event->node],
-		.counts = profile->state->counting,
+		.module = state->modules[event->node],
+		.counts = state->counting,
 		.in_range = event->node != 0,
 		.trace_node = event->node,
 		.stack = call->record->stack,
 		.empty = is_empty_copy(profile, event) };
-
-	if (!call->worked || !launch.correlation || is_never_recorded(call))
-		return;
-	if (launch.correlation < profile->state->first_correlation)
-		profile->state->first_correlation = launch.correlation;
+	if (call->record->correlation < state->first_correlation)
+		state->first_correlation = call->record->correlation;
 	if (event->kind == TRACE_GRAPH_LAUNCH)
-		prepare_graph_launch(profile, &launch, event->record);
-	if (launch.counts)
-		launch.instance = waiting_instance(profile, event, call, launch.graph_node);
-	join_add(profile->state->join, &launch);
-	profile_gpu_match_held(profile, launch.correlation);
-	profile_gpu_limit_pending(profile);
+		prepare_graph_launch(profile, launch, event->record);
+	if (launch->counts)
+		launch->instance = waiting_instance(profile, event, call, launch->graph_node);
+	if (event->steps)
+		profile_apply_join_steps(profile, reader_join_steps(profile->reader, event));
 }
 
 /* Updates `reserved`, which is made of device memory only. */
@@ -231,9 +226,11 @@ static void add_memory_call(struct profile *profile, const struct trace_event *e
 {
 	const bool allocates = event->kind == TRACE_ALLOC;
 	const uint32_t nodes[] = { call->node, leaf_node };
+	const struct memory_marks marks = profile_memory_event(profile, event);
 	struct memory_change change;
 
-	profile_memory_event(profile, event);
+	reader_run_deferred(profile->reader);
+	profile_mark_memory(profile->memory, &marks);
 	change = apply_memory_record(profile, event, call);
 	add_memory_change(profile, event, call, &change);
 	profile_observe_memory(profile, event, &change);
@@ -295,6 +292,7 @@ static void add_mapping_call(
 
 	if (record->call.result != 0)
 		return;
+	reader_run_deferred(profile->reader);
 	if (record->action == TRACE_MAPPING_UNMAP || record->action == TRACE_MAPPING_MAP)
 		end_mappings(profile, event, call);
 	if (memory_mappings_record(profile->memory->mappings, record, &made))

@@ -237,6 +237,28 @@ static void finish_gpu_work(
 		observe_gpu_work(profile, launch, &work, is_counted);
 }
 
+static struct gpu_launch *match_launch(struct profile_state *state, uint32_t slot)
+{
+	state->launches[slot].has_record = true;
+	return &state->launches[slot];
+}
+
+#define LAUNCHES_AHEAD 16
+#define INSTANCES_AHEAD 8
+
+/* Prefetches what the next records need. Inlined: the compiler drops a call without effects. */
+static inline __attribute__((always_inline)) void prefetch_next_launches(
+	const struct profile *profile)
+{
+	const struct trace_event *event = reader_peek(profile->reader, LAUNCHES_AHEAD);
+
+	if (event && event->kind == TRACE_KERNEL && event->slot < profile->state->launch_room)
+		__builtin_prefetch(&profile->state->launches[event->slot], 1);
+	event = reader_peek(profile->reader, INSTANCES_AHEAD);
+	if (event && event->kind == TRACE_KERNEL && event->slot < profile->state->launch_room)
+		__builtin_prefetch(profile->state->launches[event->slot].instance, 1);
+}
+
 static void join_gpu_work(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_gpu *gpu = event->record;
@@ -251,22 +273,12 @@ static void join_gpu_work(struct profile *profile, const struct trace_event *eve
 	profile->counts.kernels += gpu->head.kind == TRACE_KERNEL;
 	profile->counts.copies += gpu->head.kind == TRACE_GPU_COPY;
 	profile->counts.sets += gpu->head.kind == TRACE_GPU_SET;
-	launch = gpu->correlation ? join_match(profile->state->join, gpu->correlation) : NULL;
+	launch = event->slot != JOIN_NO_SLOT ? match_launch(profile->state, event->slot) : NULL;
+	prefetch_next_launches(profile);
 	if (launch || !gpu->correlation)
 		finish_gpu_work(profile, launch, gpu);
-	else
-		join_hold(profile->state->join, gpu);
-	profile_gpu_limit_pending(profile);
-}
-
-void profile_gpu_match_held(struct profile *profile, uint64_t correlation)
-{
-	struct trace_gpu *held;
-
-	while ((held = join_take_held(profile->state->join, correlation))) {
-		finish_gpu_work(profile, join_match(profile->state->join, correlation), held);
-		free(held);
-	}
+	if (event->steps)
+		profile_apply_join_steps(profile, reader_join_steps(profile->reader, event));
 }
 
 /* Counts an unmatched record, and whether it was launched before the trace began. */
@@ -280,61 +292,92 @@ static void count_unmatched(struct profile *profile, const struct trace_gpu *gpu
 		profile->counts.launched_before += gpu->correlation < state->first_correlation;
 }
 
-static void finish_launch(struct profile *profile, const struct gpu_launch *launch)
+static void finish_launch(struct profile *profile, struct gpu_launch *launch)
 {
 	*(launch->empty ? &profile->counts.empty_calls
-			: &profile->counts.missing_records) += launch->records == 0;
+			: &profile->counts.missing_records) += !launch->has_record;
 	if (launch->first_ns)
 		add_launch_delay(profile, launch->graph_node, launch->begin_ns, launch->first_ns);
 	instance_release(&profile->state->instances, launch->instance);
+	launch->instance = NULL;
 }
 
-/* Finishes launches that the join has evicted, at most EVICTED_TOGETHER. Their instances and those
- * around them are no longer in the caches, so all are prefetched before the first is used. Returns
- * how many there were. */
+/* Finishes the launches that `step` and the next steps evict, at most EVICTED_TOGETHER. Their
+ * instances and those around them are no longer in the caches, so all are prefetched before the
+ * first is used. Returns the step after them. */
 #define EVICTED_TOGETHER 32u
-static unsigned finish_evicted_launches(struct profile *profile, bool all)
+static const struct join_step *finish_evicted_launches(
+	struct profile *profile, const struct join_step *step)
 {
-	struct gpu_launch launches[EVICTED_TOGETHER];
+	struct gpu_launch *launches[EVICTED_TOGETHER];
 	unsigned count = 0;
 
-	while (count < EVICTED_TOGETHER &&
-		join_next_evicted(profile->state->join, all, &launches[count])) {
-		if (launches[count].instance)
-			instance_prefetch(launches[count].instance);
+	for (; count < EVICTED_TOGETHER && step->action == JOIN_LAUNCH_EVICTED; step++) {
+		launches[count] = &profile->state->launches[step->slot];
+		if (launches[count]->instance)
+			instance_prefetch(launches[count]->instance);
 		count++;
 	}
 	for (unsigned i = 0; i < count; i++)
-		if (launches[i].instance && launches[i].instance->parent)
-			instance_prefetch(launches[i].instance->parent);
+		if (launches[i]->instance && launches[i]->instance->parent)
+			instance_prefetch(launches[i]->instance->parent);
 	for (unsigned i = 0; i < count; i++)
-		finish_launch(profile, &launches[i]);
-	return count;
+		finish_launch(profile, launches[i]);
+	return step;
 }
 
-/* Counts and frees the records and launches that the join has evicted. `all`: nothing more is
- * expected, so every one is. */
-void profile_gpu_evict(struct profile *profile, bool all)
+void profile_apply_join_steps(struct profile *profile, const struct join_step *step)
 {
-	struct trace_gpu *unmatched;
-
-	while ((unmatched = join_next_unmatched(profile->state->join, all))) {
-		count_unmatched(profile, unmatched);
-		finish_gpu_work(profile, NULL, unmatched);
-		free(unmatched);
+	while (step->action != JOIN_STEPS_END) {
+		if (step->action == JOIN_LAUNCH_EVICTED) {
+			step = finish_evicted_launches(profile, step);
+			continue;
+		}
+		if (step->action == JOIN_RECORD_UNMATCHED)
+			count_unmatched(profile, step->record);
+		finish_gpu_work(profile,
+			step->action == JOIN_RECORD_MATCHED
+				? match_launch(profile->state, step->slot)
+				: NULL,
+			step->record);
+		step++;
 	}
-	while (finish_evicted_launches(profile, all) == EVICTED_TOGETHER)
-		continue;
 }
 
 void profile_gpu_finish(struct profile *profile)
 {
-	profile_gpu_evict(profile, true);
+	if (profile->state->skipped_rest)
+		return;
+	profile_apply_join_steps(profile, reader_join_end(profile->reader));
 	/* What was finished before the first launch came has a lower id than that launch. */
 	if (profile->state->first_correlation != UINT64_MAX) {
 		profile->counts.launched_before += profile->state->before_any_launch;
 		profile->state->before_any_launch = 0;
 	}
+}
+
+#define LAUNCHES_FIRST 1024u /* room at first */
+
+struct gpu_launch *profile_launch_in(struct profile_state *state, uint32_t slot)
+{
+	if (slot >= state->launch_room) {
+		const size_t room = (size_t)slot * 2 + LAUNCHES_FIRST;
+
+		state->launches = mapped_grow(state->launches,
+			state->launch_room * sizeof *state->launches,
+			room * sizeof *state->launches);
+		state->launch_room = room;
+	}
+	return &state->launches[slot];
+}
+
+void profile_drop_launches(struct profile_state *state)
+{
+	for (size_t slot = 0; slot < state->launch_room; slot++)
+		instance_release(&state->instances, state->launches[slot].instance);
+	mapped_free(state->launches, state->launch_room * sizeof *state->launches);
+	state->launches = NULL;
+	state->launch_room = 0;
 }
 
 static void add_api_time(struct profile *profile, const struct trace_api *record)

@@ -34,35 +34,44 @@ void profile_memory_begin(struct profile *profile)
 		.frees_are_activity = !reader_meta(profile->reader, "version.python").known };
 }
 
-/* Marks what the program did up to now, if it did something since the last record of memory.
- * `at_ns`: of the last event that comes before the marks. */
-static void mark_activity(struct profile *profile, uint64_t at_ns)
+/* Returns the marks of what the program did up to now, if it did something since the last record of
+ * memory. `at_ns`: of the last event that comes before the marks. */
+static struct memory_marks activity_marks(const struct memory_end *end, uint64_t at_ns)
 {
-	struct memory_end *end = &profile->state->memory_end;
-
-	if (!end->active_ns)
-		return;
-	memory_owners_mark_active(profile->memory);
-	if (end->active_ns <= end->steps_end_ns)
-		memory_owners_mark_end(profile->memory, min_u64(at_ns, end->steps_end_ns));
+	return (struct memory_marks){ .is_active = end->active_ns != 0,
+		.is_end = end->active_ns && end->active_ns <= end->steps_end_ns,
+		.end_ns = min_u64(at_ns, end->steps_end_ns) };
 }
 
-void profile_memory_event(struct profile *profile, const struct trace_event *event)
+void profile_mark_memory(struct memory_owners *memory, const struct memory_marks *marks)
+{
+	if (marks->is_active)
+		memory_owners_mark_active(memory);
+	if (marks->is_end)
+		memory_owners_mark_end(memory, marks->end_ns);
+}
+
+struct memory_marks profile_memory_event(struct profile *profile, const struct trace_event *event)
 {
 	struct memory_end *end = &profile->state->memory_end;
 	const bool frees = event->kind == TRACE_FREE || profile_event_frees_tensor(event);
+	const struct memory_marks marks = activity_marks(
+		end, event->time_ns ? event->time_ns - 1 : 0);
 
 	if (!profile->memory->first_ns)
 		profile->memory->first_ns = event->time_ns;
-	mark_activity(profile, event->time_ns ? event->time_ns - 1 : 0);
 	end->active_ns = 0;
 	if (!frees || end->frees_are_activity || event->node)
 		profile_note_activity(profile, event->time_ns);
+	return marks;
 }
 
 void profile_memory_finish(struct profile *profile)
 {
-	mark_activity(profile, profile->state->now_ns);
+	const struct memory_marks marks = activity_marks(
+		&profile->state->memory_end, profile->state->now_ns);
+
+	profile_mark_memory(profile->memory, &marks);
 }
 
 void profile_observe_memory(const struct profile *profile, const struct trace_event *event,
@@ -79,7 +88,7 @@ void profile_observe_memory(const struct profile *profile, const struct trace_ev
 		.at_ns = event->time_ns,
 		.trace_node = event->node };
 
-	if (!observer || (!observer->memory && !observer->memory_record))
+	if (!profile_observes_memory(profile))
 		return;
 	seen.address = of_tensor                        ? tensor->address
 		       : event->kind == TRACE_MAPPING   ? change->freed_address

@@ -132,12 +132,12 @@ static uint32_t add_site(struct memory_owners *memory, const struct memory_site 
 	return memory->site_count++;
 }
 
-/* `key`: a site whose level, node, stack and is_pool are set, and all else is 0. */
-static uint32_t find_site(struct memory_owners *memory, const struct memory_site *key)
+static uint32_t find_site(
+	struct memory_owners *memory, uint32_t level, uint32_t node, uint32_t stack, bool is_pool)
 {
 	struct hash_index *index = &memory->tables->sites;
-	const uint64_t hash = hash_u64(hash_u64((uint64_t)key->node << 32 | key->stack) ^
-				       (key->level * 2u + key->is_pool));
+	const uint64_t hash = hash_u64(
+		hash_u64((uint64_t)node << 32 | stack) ^ (level * 2u + is_pool));
 	struct hash_slot *slot;
 
 	hash_index_reserve(index);
@@ -145,12 +145,14 @@ static uint32_t find_site(struct memory_owners *memory, const struct memory_site
 		slot = hash_index_next(index, slot)) {
 		const struct memory_site *site = &memory->sites[slot->number - 1];
 
-		if (site->level == key->level && site->node == key->node &&
-			site->stack == key->stack && site->is_pool == key->is_pool)
+		if (site->level == level && site->node == node && site->stack == stack &&
+			site->is_pool == is_pool)
 			return slot->number - 1;
 	}
 	hash_index_add(index, slot, hash, memory->site_count + 1);
-	return add_site(memory, key);
+	return add_site(
+		memory, &(struct memory_site){
+				.level = level, .node = node, .stack = stack, .is_pool = is_pool });
 }
 
 struct memory_owners *memory_owners_new(void)
@@ -395,11 +397,8 @@ struct memory_change memory_owners_record_alloc(struct memory_owners *memory,
 	const uint32_t kind = record->memory_kind < MEMORY_KINDS ? record->memory_kind
 								 : TRACE_MEMORY_UNKNOWN;
 	struct memory_change change = { .kind = kind, .device = record->call.device, .node = node };
-	const uint32_t site = find_site(memory,
-		&(struct memory_site){ .level = find_level(memory, kind, record->call.device),
-			.node = node,
-			.stack = record->call.stack,
-			.is_pool = record->flags & TRACE_MEMORY_POOL });
+	const uint32_t site = find_site(memory, find_level(memory, kind, record->call.device), node,
+		record->call.stack, record->flags & TRACE_MEMORY_POOL);
 	struct allocation allocated = { .address = record->address,
 		.bytes = record->bytes,
 		.since_ns = end_ns,
@@ -565,9 +564,7 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 		const struct allocation allocated = { .address = record->address,
 			.bytes = (uint64_t)record->bytes,
 			.since_ns = at_ns,
-			.site = find_site(memory,
-				&(struct memory_site){
-					.level = index, .node = node, .stack = record->stack }),
+			.site = find_site(memory, index, node, record->stack, false),
 			.space = SPACE_TENSOR };
 
 		insert_allocation(memory, &allocated, &change);
@@ -675,9 +672,7 @@ struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
 {
 	const uint32_t index = find_level(memory, MEMORY_TENSOR, record->device),
-		       site = find_site(memory,
-			       &(struct memory_site){
-				       .level = index, .node = node, .stack = record->stack });
+		       site = find_site(memory, index, node, record->stack, false);
 	struct memory_level *level = &memory->levels[index];
 
 	memory->counts.ooms++;

@@ -100,6 +100,7 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		add_overhead(profile, event);
 		break;
 	case TRACE_DEVICE_MEMORY:
+		reader_run_deferred(profile->reader);
 		memory_owners_sample(profile->memory, event->record, event->time_ns);
 		memory_owners_device_memory(profile->memory, event->record, event->stream->tid);
 		break;
@@ -135,6 +136,19 @@ static int skip_to_end(struct profile *profile)
 	return status;
 }
 
+#define RECORDS_AHEAD 6
+
+/* Prefetches the record of an event to come, which another thread may have written. Inlined: the
+ * compiler drops a call without effects. */
+static inline __attribute__((always_inline)) void prefetch_next_record(
+	const struct trace_reader *reader)
+{
+	const struct trace_event *event = reader_peek(reader, RECORDS_AHEAD);
+
+	if (event && event->record)
+		__builtin_prefetch(event->record);
+}
+
 static void run_events(struct profile *profile)
 {
 	struct trace_event event;
@@ -143,6 +157,7 @@ static void run_events(struct profile *profile)
 	int status;
 
 	while ((status = profile_next_event(profile, &event, &events)) > 0) {
+		prefetch_next_record(profile->reader);
 		if (__builtin_expect(event.time_ns >= profile->state->section_end_ns, 0))
 			step_sections_advance(profile, &event);
 		if (event.kind == TRACE_PUSH) {
@@ -158,6 +173,7 @@ static void run_events(struct profile *profile)
 		events++;
 		if (__builtin_expect(profile->target && !profile->options.observer, 0)) {
 			status = skip_to_end(profile); /* only the target was requested */
+			profile->state->skipped_rest = true;
 			break;
 		}
 	}
@@ -251,7 +267,6 @@ static void begin_events(struct profile *profile)
 	profile->state = state;
 	profile->totals.level_device = options->device >= 0 ? (uint32_t)options->device
 							    : UINT32_MAX;
-	state->join = join_new();
 	state->imported = reader_meta(profile->reader, "import.format").known;
 	state->allocated = options->allocated_at_start;
 	state->first_correlation = UINT64_MAX;
@@ -274,6 +289,7 @@ static void begin_events(struct profile *profile)
 		state->small_instances = small_instances_new(profile);
 	profile_find_counter(profile);
 	profile_memory_begin(profile);
+	profile_tensors_begin(profile);
 	if (options->observer)
 		notify_of_begin(profile, options->observer);
 }
@@ -293,19 +309,20 @@ static void free_state(struct profile *profile)
 {
 	struct profile_state *state = profile->state;
 
+	reader_run_deferred(profile->reader); /* if the pass was ended early */
 	while (state->thread_count)
 		free_thread(state, state->threads[--state->thread_count]);
 	profile_async_close_all(profile);
-	profile_gpu_finish(profile);
+	profile_drop_launches(state);
 	free(state->threads);
 	free(state->async_ranges);
 	free(state->api_of);
+	free(state->tensor_frees.bytes);
 	sampled_index_free(state->sampled);
 	free(state->counters);
 	step_sections_free(state->sections);
 	counted_ranges_free(state->counted_ranges);
 	idle_gaps_free(state->idle_gaps);
-	join_free(state->join);
 	graph_nodes_free(state->graph_nodes);
 	free(state->graph_parents);
 	small_instances_free(state->small_instances);
@@ -474,6 +491,7 @@ static void run_passes(struct profile *profile)
 {
 	for (;;) {
 		reader_rewind(profile->reader);
+		reader_join(profile->reader);
 		begin_events(profile);
 		profile->state->tracks_instances |= profile->timeline != NULL;
 		run_events(profile);
@@ -519,6 +537,7 @@ static void finish_profile(struct profile *profile)
 		profile_keep_thread_time(profile, profile->state->threads[i]);
 	profile_gpu_finish(profile);
 	idle_gaps_finish(profile);
+	reader_run_deferred(profile->reader);
 	profile_memory_finish(profile);
 	memory_owners_finish(profile->memory);
 	profile_tensors_finish(profile);

@@ -14,7 +14,7 @@
 #define PPERF_REPORT_PROFILE_PROFILE_H
 
 #include "report/profile/instance.h"
-#include "report/gpu/correlation_join.h"
+#include "report/profile/gpu_launch.h"
 #include "report/gpu/launch_configs.h"
 #include "report/profile/memory_owners.h"
 #include "report/profile/metric.h"

@@ -5,6 +5,7 @@
 #define PPERF_REPORT_PROFILE_PROFILE_STATE_H
 
 #include "report/profile/profile.h"
+#include "report/profile/gpu_launch.h"
 #include "report/profile/module_group.h"
 
 /* profile_thread.section_frame and profile_state.step_frame: there is no such frame. */
@@ -43,6 +44,20 @@ struct memory_end {
 	 */
 	uint64_t active_ns;
 	bool frees_are_activity; /* outside of ranges, too */
+};
+
+/* What the end of the run so far is for memory, before a record of it. */
+struct memory_marks {
+	bool is_active; /* the program did something since the record before */
+	bool is_end;    /* so that the end is at `end_ns` or later */
+	uint64_t end_ns;
+};
+
+/* The counted bytes of tensors that were freed. They are added to the nodes after the pass. */
+struct tensor_frees {
+	uint64_t *bytes; /* by the node that allocated them */
+	size_t room;
+	uint64_t total;
 };
 
 struct profile_thread {
@@ -111,6 +126,7 @@ struct profile_state {
 	uint64_t step, now_ns, counting_begin_ns, counted_ns, busy_at_begin_ns, idle_at_begin_ns,
 		unknown_at_begin_ns;
 	struct memory_end memory_end;
+	struct tensor_frees tensor_frees;
 	int64_t reserved; /* current level of device memory */
 	bool has_reserved;
 	int64_t allocated;   /* current level of tensors */
@@ -119,7 +135,8 @@ struct profile_state {
 	uint32_t *counters;  /* METRIC_USER: ids of the counter */
 	size_t counter_count, counter_room;
 	struct instances instances;
-	struct correlation_join *join;
+	struct gpu_launch *launches; /* by slot (correlation_join.h); mapped_grow */
+	size_t launch_room;
 	/* NULL: there is no timed GPU work, or owners of gaps are not needed. */
 	struct idle_gaps *idle_gaps;
 	struct graph_nodes *graph_nodes;
@@ -127,6 +144,7 @@ struct profile_state {
 	struct graph_parent *graph_parents;
 	struct open_async_range **async_ranges; /* hash table by id */
 	size_t async_slot_count, async_count;
+	bool skipped_rest;   /* what came after the target was not handled */
 	bool needs_timeline; /* timed GPU work was found without a timeline: make the pass again */
 	/* Tensors were allocated before the trace, and ranges before the first record of a tensor
 	 * began at 0: make the pass again, from that level. */
@@ -282,9 +300,10 @@ void profile_offer_worst(
 
 /* Chooses what the end of the run is for memory. Called before the first event. */
 void profile_memory_begin(struct profile *profile);
-/* Called before an ALLOC, FREE or TENSOR record is handled. Marks the end before it, unless the
- * program did nothing since the record before. */
-void profile_memory_event(struct profile *profile, const struct trace_event *event);
+/* Called before an ALLOC, FREE or TENSOR record is handled. Returns what is to be marked before
+ * it. */
+struct memory_marks profile_memory_event(struct profile *profile, const struct trace_event *event);
+void profile_mark_memory(struct memory_owners *memory, const struct memory_marks *marks);
 /* Marks the end after the last event. */
 void profile_memory_finish(struct profile *profile);
 /* Notes that the program did something other than free memory. */
@@ -308,18 +327,23 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 void profile_failed_allocation(
 	struct profile *profile, const struct trace_event *event, uint32_t node, uint64_t begin_ns);
 void profile_tensor_oom_record(struct profile *profile, const struct trace_event *event);
+/* Chooses how the pass handles tensors. Called before the first event. */
+void profile_tensors_begin(struct profile *profile);
 void profile_tensors_finish(struct profile *profile);
 void profile_gpu_record(struct profile *profile, const struct trace_event *event);
+/* Called after the last event of the pass. */
 void profile_gpu_finish(struct profile *profile);
-/* Finishes what the join evicts. `all`: everything that it holds. */
-void profile_gpu_evict(struct profile *profile, bool all);
+/* Finishes the launches and records that the join evicts, and matches held records. */
+void profile_apply_join_steps(struct profile *profile, const struct join_step *step);
+/* Returns the launch in `slot`, to be overwritten. */
+struct gpu_launch *profile_launch_in(struct profile_state *state, uint32_t slot);
+/* Frees the launches, and releases their instances. */
+void profile_drop_launches(struct profile_state *state);
 /* Charges the idle time before the work `gpu` to `leaf`. 0: it is not counted. */
 void idle_gaps_add(struct profile *profile, uint32_t leaf, const struct trace_gpu *gpu);
 /* Charges the remaining gaps, after the last GPU work. */
 void idle_gaps_finish(struct profile *profile);
 void idle_gaps_free(struct idle_gaps *idle_gaps);
-/* Finishes the held GPU records of `correlation`, whose launch is now known. */
-void profile_gpu_match_held(struct profile *profile, uint64_t correlation);
 void profile_async_start(struct profile *profile, const struct trace_event *event);
 void profile_async_end(struct profile *profile, const struct trace_event *event);
 void profile_async_close_all(struct profile *profile);
@@ -360,13 +384,6 @@ static inline void profile_add_sums(
 		profile_add_tracked_sums(profile, thread, sums);
 }
 
-/* Evicts old launches and records if too many wait for each other. */
-static inline void profile_gpu_limit_pending(struct profile *profile)
-{
-	if (__builtin_expect(join_is_full(profile->state->join), 0))
-		profile_gpu_evict(profile, false);
-}
-
 /* Puts what opens and happens from now on below the node `root`. Open ranges keep their nodes. */
 static inline void profile_set_root(struct profile *profile, uint32_t root)
 {
@@ -381,6 +398,13 @@ static inline uint32_t profile_frame_index(const struct profile_thread *thread, 
 	return depth + (depth >= thread->section_frame);
 }
 
+/* Whether the observer needs what each record of memory changed. */
+static inline bool profile_observes_memory(const struct profile *profile)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	return observer && (observer->memory || observer->memory_record);
+}
 /* Reports a change that an ALLOC, FREE or TENSOR record made. */
 void profile_observe_memory(const struct profile *profile, const struct trace_event *event,
 	const struct memory_change *change);

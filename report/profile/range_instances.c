@@ -294,8 +294,14 @@ void profile_open_instance(struct profile *profile, const struct trace_event *ev
 	if (__builtin_expect(thread->depth > thread->details_room, 0))
 		ARRAY_GROW(thread->details, thread->details_room, thread->depth);
 	details = &thread->details[depth];
-	*details = (struct open_range_details){ .section = profile->state->section,
-		.encloses_section = encloses_current_section(profile, thread, depth) };
+	/* One by one: for the whole, the compiler makes a slow string instruction. */
+	details->instance = NULL;
+	details->label = NULL;
+	details->label_bytes = 0;
+	details->section = profile->state->section;
+	details->encloses_section = encloses_current_section(profile, thread, depth);
+	details->sums = (struct instance_sums){ .calls = 0 };
+	details->level = 0;
 	start_details(profile, details);
 	if (profile->state->counting && profile->state->tracks_sums)
 		add_to_section(profile, details, &(struct instance_sums){ .calls = 1 });

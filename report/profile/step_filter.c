@@ -117,6 +117,7 @@ void profile_recording_window(struct profile *profile, const struct trace_event 
 	profile_thread_of(profile, event);
 	if (record->edge == TRACE_WINDOW_BEGINS) {
 		if (!profile->options.windows->ring) { /* what is held was restated */
+			reader_run_deferred(profile->reader);
 			memory_owners_resume(profile->memory);
 			profile_observe_memory_mark(profile, event);
 		}

@@ -66,33 +66,80 @@ static void observe_level(
 						     : (int64_t)record->reserved);
 }
 
+/* A TENSOR record whose owner is known. */
+struct owned_tensor {
+	const struct trace_tensor *record;
+	uint64_t at_ns;
+	struct memory_marks marks;
+	uint32_t node;
+	bool counts;
+};
+
+static struct memory_change add_tensor(struct profile *profile, const struct owned_tensor *tensor)
+{
+	struct tensor_frees *frees = &profile->state->tensor_frees;
+	struct memory_change change;
+
+	profile_mark_memory(profile->memory, &tensor->marks);
+	change = memory_owners_record_tensor(
+		profile->memory, tensor->record, tensor->node, tensor->at_ns);
+	if (tensor->counts && change.freed_bytes) {
+		ARRAY_GROW(frees->bytes, frees->room, (size_t)change.freed_node + 1);
+		frees->bytes[change.freed_node] += change.freed_bytes;
+		frees->total += change.freed_bytes;
+	}
+	return change;
+}
+
+/* May run in another thread, which has profile->memory and profile_state.tensor_frees until
+ * reader_run_deferred. */
+static void add_tensors(void *context, const void *items, size_t count)
+{
+	const struct owned_tensor *tensors = items;
+
+	for (size_t i = 0; i < count; i++)
+		add_tensor(context, &tensors[i]);
+}
+
+void profile_tensors_begin(struct profile *profile)
+{
+	reader_set_deferred(profile->reader, &(struct deferred_work){ .run = add_tensors,
+						     .context = profile,
+						     .item_bytes = sizeof(struct owned_tensor) });
+}
+
 void profile_tensor_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_tensor *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
-	struct memory_change change;
+	const struct owned_tensor tensor = { .record = record,
+		.at_ns = event->time_ns,
+		.marks = profile_memory_event(profile, event),
+		.node = node,
+		.counts = profile->state->counting && !(record->head.flags & TRACE_TENSOR_LEVEL) };
 
-	profile_memory_event(profile, event);
-	change = memory_owners_record_tensor(profile->memory, record, node, event->time_ns);
-	profile_observe_memory(profile, event, &change);
+	if (profile_observes_memory(profile)) {
+		const struct memory_change change = add_tensor(profile, &tensor);
+
+		profile_observe_memory(profile, event, &change);
+	} else {
+		*(struct owned_tensor *)reader_defer(profile->reader) = tensor;
+	}
 	if (is_level_of(profile, record, record->bytes)) {
 		update_allocated(profile, (int64_t)record->allocated);
 		observe_level(profile, record, event->time_ns);
 	}
-	if (!profile->state->counting || record->head.flags & TRACE_TENSOR_LEVEL)
+	if (!tensor.counts)
 		return;
 	tree_tensors(profile->tree, node)->allocs += record->bytes >= 0;
 	tree_tensors(profile->tree, node)->frees += record->bytes < 0;
-	if (change.freed_bytes) {
-		tree_tensors(profile->tree, change.freed_node)->self.free_bytes +=
-			change.freed_bytes;
-		profile->totals.tensor_free_bytes += change.freed_bytes;
-	}
-	if (change.allocated_bytes) {
-		tree_tensors(profile->tree, node)->self.alloc_bytes += change.allocated_bytes;
-		profile->totals.tensor_alloc_bytes += change.allocated_bytes;
+	if (record->bytes > 0) {
+		const uint64_t bytes = (uint64_t)record->bytes;
+
+		tree_tensors(profile->tree, node)->self.alloc_bytes += bytes;
+		profile->totals.tensor_alloc_bytes += bytes;
 		profile_add_sums(profile, event->stream->user,
-			&(struct instance_sums){ .tensor_bytes = change.allocated_bytes });
+			&(struct instance_sums){ .tensor_bytes = bytes });
 	}
 }
 
@@ -196,9 +243,11 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 {
 	const struct trace_tensor *record = event->record;
 	const uint32_t node = profile_event_node(profile, event);
-	struct memory_oom *oom = memory_owners_oom(profile->memory, record, node, event->time_ns);
 	const bool of_level = is_level_of(profile, record, 0);
+	struct memory_oom *oom;
 
+	reader_run_deferred(profile->reader);
+	oom = memory_owners_oom(profile->memory, record, node, event->time_ns);
 	profile_observe_memory_mark(profile, event);
 	if (of_level)
 		update_allocated(profile, (int64_t)record->allocated);
@@ -216,12 +265,17 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 		profile->memory, oom, memory_owners_tensors(profile->memory, oom->device)->last_ns);
 }
 
-/* Adds what tensors held at the peak, and when memory last ran out, to the nodes. After
- * memory_owners_finish. */
+/* Adds to the nodes what was freed of them, and what tensors held at the peak and when memory last
+ * ran out. After memory_owners_finish. */
 void profile_tensors_finish(struct profile *profile)
 {
 	const struct memory_owners *memory = profile->memory;
+	const struct tensor_frees *frees = &profile->state->tensor_frees;
 
+	profile->totals.tensor_free_bytes = frees->total;
+	for (uint32_t node = 0; node < frees->room; node++)
+		if (frees->bytes[node])
+			tree_tensors(profile->tree, node)->self.free_bytes += frees->bytes[node];
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
 		const struct memory_level *level = &memory->levels[site->level];

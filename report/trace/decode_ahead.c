@@ -9,6 +9,7 @@
 void decode_ahead_open(struct reader_state *state)
 {
 	pthread_mutex_init(&state->ahead.lock, NULL);
+	pthread_mutex_init(&state->ahead.work_lock, NULL);
 	pthread_cond_init(&state->ahead.has_batch, NULL);
 	pthread_cond_init(&state->ahead.has_room, NULL);
 }
@@ -48,6 +49,8 @@ static void empty_batch(struct decode_ahead *ahead, struct event_batch *batch)
 		else
 			free(buffer.bytes);
 	}
+	join_steps_clear(&batch->joined);
+	batch->deferred_count = 0;
 	batch->retired_bytes = batch->tid_count = 0;
 	batch->read_bytes = 0;
 	batch->count = 0;
@@ -69,6 +72,7 @@ static void fill_with_frequent(
 	struct event_decoder *decoder, struct event_batch *batch, uint32_t most)
 {
 	const bool has_ring = decoder->state->ring.used;
+	struct correlation_join *join = decoder->state->join;
 	struct trace_event *event = &batch->events[batch->count];
 
 	for (const struct trace_event *end = &batch->events[most]; event < end; event++) {
@@ -80,6 +84,8 @@ static void fill_with_frequent(
 		if (has_ring || !decoder->until || run->word == run->end ||
 			!stream_step_fast(decoder, event))
 			return;
+		if (join)
+			join_event(join, event, &batch->joined);
 	}
 	batch->count = most;
 }
@@ -99,32 +105,91 @@ static void fill_batch(struct reader_state *state, struct event_batch *batch, ui
 		if (batch->count == most)
 			break;
 		batch->status = decoder_next_any(decoder, &batch->events[batch->count]);
-		if (batch->status > 0)
-			batch->count++;
-	} while (batch->status > 0 && batch->retired_bytes < BATCH_RETIRED_BYTES);
+		if (batch->status <= 0)
+			break;
+		if (state->join)
+			join_event(state->join, &batch->events[batch->count], &batch->joined);
+		batch->count++;
+	} while (batch->retired_bytes < BATCH_RETIRED_BYTES);
+	batch->joined_end = batch->joined.count;
+	if (state->join && batch->status == 0)
+		join_end(state->join, &batch->joined);
 	batch->reached = pass_progress(state);
+}
+
+/* ---- the work that is put off ---- */
+
+static void run_deferred(const struct decode_ahead *ahead, struct event_batch *batch)
+{
+	if (batch->deferred_count)
+		ahead->work.run(ahead->work.context, batch->deferred, batch->deferred_count);
+	batch->deferred_count = 0;
+}
+
+/* Does the work of the first `count` batches of this pass. */
+static void run_deferred_until(struct decode_ahead *ahead, size_t count)
+{
+	pthread_mutex_lock(&ahead->work_lock);
+	for (; ahead->worked < count; ahead->worked++)
+		run_deferred(ahead, ahead->batches[ahead->worked % ahead->most]);
+	pthread_mutex_unlock(&ahead->work_lock);
+}
+
+void reader_set_deferred(struct trace_reader *reader, const struct deferred_work *work)
+{
+	reader->state->ahead.work = *work;
+}
+
+void *reader_defer(struct trace_reader *reader)
+{
+	struct decode_ahead *ahead = &reader->state->ahead;
+	struct event_batch *batch = ahead->current;
+	const size_t bytes = ahead->work.item_bytes, used = batch->deferred_count * bytes;
+
+	ahead->has_deferred = true;
+	batch->deferred_count++;
+	ARRAY_GROW(batch->deferred, batch->deferred_room, used + bytes);
+	return batch->deferred + used;
+}
+
+void reader_run_deferred(struct trace_reader *reader)
+{
+	struct decode_ahead *ahead = &reader->state->ahead;
+
+	if (!ahead->has_deferred)
+		return;
+	run_deferred_until(ahead, ahead->handed_back);
+	run_deferred(ahead, ahead->current);
+	ahead->has_deferred = false;
 }
 
 /* ---- the second thread ---- */
 
-/* Returns the batch to fill next, or NULL if the pass was ended. Waits until one is free. */
+/* Returns the batch to fill next, or NULL if the pass was ended. Waits until one is free. Does the
+ * work that was put off in it and before. */
 static struct event_batch *wait_for_room(struct decode_ahead *ahead)
 {
 	struct event_batch *batch;
+	size_t handed_back;
 
 	pthread_mutex_lock(&ahead->lock);
 	while (ahead->filled - ahead->handed_back == ahead->most && !ahead->is_cancelled)
 		pthread_cond_wait(&ahead->has_room, &ahead->lock);
 	batch = ahead->is_cancelled ? NULL : ahead->batches[ahead->filled % ahead->most];
+	handed_back = ahead->handed_back;
 	pthread_mutex_unlock(&ahead->lock);
+	if (batch && ahead->work.run)
+		run_deferred_until(ahead, handed_back);
 	return batch;
 }
 
-static void hand_over_batch(struct decode_ahead *ahead)
+/* Wakes the user's thread once for several batches. It waits only while there is none. */
+static void hand_over_batch(struct decode_ahead *ahead, bool is_last)
 {
 	pthread_mutex_lock(&ahead->lock);
 	ahead->filled++;
-	pthread_cond_signal(&ahead->has_batch);
+	if (is_last || ahead->filled - ahead->handed_back >= AHEAD_BATCHES / 2)
+		pthread_cond_signal(&ahead->has_batch);
 	pthread_mutex_unlock(&ahead->lock);
 }
 
@@ -139,7 +204,7 @@ static void decode_pass(void *context)
 		fill_batch(state, batch, events);
 		events += batch->count;
 		status = batch->status;
-		hand_over_batch(&state->ahead);
+		hand_over_batch(&state->ahead, status <= 0);
 	}
 }
 
@@ -165,7 +230,8 @@ static struct event_batch *take_batch(struct decode_ahead *ahead)
 	pthread_mutex_lock(&ahead->lock);
 	if (ahead->current) {
 		ahead->handed_back++;
-		pthread_cond_signal(&ahead->has_room);
+		if (ahead->filled - ahead->handed_back <= AHEAD_BATCHES / 2)
+			pthread_cond_signal(&ahead->has_room);
 	}
 	while (ahead->filled == ahead->handed_back)
 		pthread_cond_wait(&ahead->has_batch, &ahead->lock);
@@ -190,6 +256,7 @@ static void next_batch(struct reader_state *state)
 		batch = take_batch(ahead);
 	} else {
 		batch = ahead->batches[0];
+		run_deferred(ahead, batch);
 		fill_batch(state, batch, events);
 	}
 	if (batch->read_bytes)
@@ -234,6 +301,24 @@ int decode_ahead_next(struct trace_reader *reader, struct trace_event *event)
 	return 1;
 }
 
+void reader_join(struct trace_reader *reader)
+{
+	reader->state->join = join_new();
+}
+
+const struct join_step *reader_join_steps(
+	const struct trace_reader *reader, const struct trace_event *event)
+{
+	return &reader->state->ahead.current->joined.steps[event->steps - 1];
+}
+
+const struct join_step *reader_join_end(const struct trace_reader *reader)
+{
+	const struct event_batch *last = reader->state->ahead.current;
+
+	return &last->joined.steps[last->joined_end];
+}
+
 void decode_ahead_stop(struct reader_state *state)
 {
 	struct decode_ahead *ahead = &state->ahead;
@@ -245,9 +330,13 @@ void decode_ahead_stop(struct reader_state *state)
 	helper_free(ahead->helper);
 	ahead->helper = NULL;
 	ahead->is_cancelled = false;
-	ahead->most = ahead->filled = ahead->handed_back = 0;
+	ahead->most = ahead->filled = ahead->handed_back = ahead->worked = 0;
+	ahead->work = (struct deferred_work){ .run = NULL };
+	ahead->has_deferred = false;
 	ahead->current = NULL;
 	ahead->last_ns = 0;
+	join_free(state->join);
+	state->join = NULL;
 	for (size_t i = 0; i < AHEAD_BATCHES; i++)
 		if (ahead->batches[i])
 			empty_batch(ahead, ahead->batches[i]);
@@ -265,11 +354,14 @@ void decode_ahead_close(struct reader_state *state)
 		if (ahead->batches[i]) {
 			free(ahead->batches[i]->tids);
 			free(ahead->batches[i]->retired);
+			free(ahead->batches[i]->joined.steps);
+			free(ahead->batches[i]->deferred);
 			free(ahead->batches[i]);
 		}
 	while (ahead->spare_count)
 		free(ahead->spares[--ahead->spare_count].bytes);
 	pthread_mutex_destroy(&ahead->lock);
+	pthread_mutex_destroy(&ahead->work_lock);
 	pthread_cond_destroy(&ahead->has_batch);
 	pthread_cond_destroy(&ahead->has_room);
 }

@@ -11,6 +11,7 @@
 #define PPERF_REPORT_TRACE_DECODE_AHEAD_H
 
 #include "report/base/threads.h"
+#include "report/trace/correlation_join.h"
 #include "report/trace/event_decoder.h"
 #include "report/trace/short_records.h"
 
@@ -57,6 +58,10 @@ struct event_batch {
 	struct read_buffer *retired; /* the payloads that were replaced */
 	size_t retired_count, retired_room, retired_bytes;
 	uint64_t read_bytes, read_at; /* read from the file, and where last */
+	struct join_steps joined;     /* of its events; in the last batch, then those of the end */
+	size_t joined_end;            /* index of the steps of the end */
+	unsigned char *deferred; /* items of the work that was put off (struct deferred_work) */
+	size_t deferred_count, deferred_room;
 	struct pass_progress reached;
 };
 
@@ -73,7 +78,12 @@ struct decode_ahead {
 	pthread_mutex_t lock; /* of the three above */
 	pthread_cond_t has_batch, has_room;
 
+	struct deferred_work work;
+	size_t worked;             /* number of batches of this pass whose items were handled */
+	pthread_mutex_t work_lock; /* of `worked`, and held while items are handled */
+
 	/* Used by the user's thread only. */
+	bool has_deferred;           /* some items may not have been handled */
 	struct event_batch *current; /* NULL: none was taken in this pass */
 	size_t tid_next;             /* index of the next change in current->tids */
 	uint64_t last_ns;            /* time of the last event of the batch before */

@@ -42,7 +42,7 @@ static const struct trace_head *expand_repeated_call(
 	const struct trace_call *was = (const void *)(payload + (size_t)again->of * 8);
 	union expanded_call *expanded = &batch_expanded(decoder->batch)->call;
 
-	if (was == state->repeated_from && again->head.size == sizeof *again) {
+	if (__builtin_expect(was == state->repeated_from && again->head.size == sizeof *again, 1)) {
 		*expanded = state->call;
 		expanded->call.head.node = again->head.node;
 		expanded->call.stamp = again->stamp;
@@ -78,7 +78,7 @@ bool stream_step_fast(struct event_decoder *decoder, struct trace_event *event)
 	if (stamp > decoder->until)
 		return false;
 	run->word += head->size / 4;
-	if (head->kind == TRACE_AGAIN) {
+	if (__builtin_expect(head->kind == TRACE_AGAIN, 1)) {
 		const struct trace_head *call = expand_repeated_call(decoder, (const void *)head);
 
 		if (!call) {

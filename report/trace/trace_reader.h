@@ -31,9 +31,9 @@
  *
  * Memory: the dictionary, 32 bytes per block, 64 per stream, one payload for each stream that has
  * begun and not ended, and what is decoded ahead: less than 4 MiB unless payloads are larger than
- * pperf writes them. In total at most ten times the size of the file plus 1 MiB. Pointers into the
- * dictionary are valid as long as the reader. event.record and what follows it are valid until the
- * next call of reader_next.
+ * pperf writes them. In a pass that joins, also 50 bytes per waiting launch. In total at most ten
+ * times the size of the file plus 1 MiB. Pointers into the dictionary are valid as long as the
+ * reader. event.record and what follows it are valid until the next call of reader_next.
  *
  * Threads: a reader must be used by one thread only. The events of a large trace are decoded ahead
  * by a second thread, if the user allows one (decode_ahead.h). What is returned does not depend on
@@ -107,6 +107,25 @@ struct trace_event {
 	 * struct. NULL: a short form, or no record. */
 	const void *record;
 	struct trace_stream *stream;
+	/* After reader_join, of a launch that awaits GPU records (call_awaits_record) and of GPU
+	 * work only: the slot of the launch, or JOIN_NO_SLOT; the event's steps, 0: none. */
+	uint32_t slot, steps;
+};
+
+#define JOIN_NO_SLOT UINT32_MAX
+
+/* What happens at an event to launches and GPU records that came before it. */
+enum join_action {
+	JOIN_STEPS_END,
+	JOIN_RECORD_MATCHED,   /* `record` was held until its launch came, which has `slot` */
+	JOIN_RECORD_UNMATCHED, /* the launch of `record` is not in the trace */
+	JOIN_LAUNCH_EVICTED    /* no more records of the launch in `slot` are expected */
+};
+
+struct join_step {
+	enum join_action action;
+	uint32_t slot;
+	struct trace_gpu *record; /* a copy, valid as long as the event's record */
 };
 
 /* What is missing or damaged, complete after the last event of a pass. All zero is good. */
@@ -198,6 +217,38 @@ void reader_close(struct trace_reader *reader); /* NULL is allowed */
 
 /* Starts a new pass at the first event. Streams and the counters of the pass are reset. */
 void reader_rewind(struct trace_reader *reader);
+
+/* Joins GPU records to launches in this pass (correlation_join.h). Called before its first
+ * event. */
+void reader_join(struct trace_reader *reader);
+/* Returns the steps of the event that was returned last, up to JOIN_STEPS_END. Its `steps` must not
+ * be 0. */
+const struct join_step *reader_join_steps(
+	const struct trace_reader *reader, const struct trace_event *event);
+/* Returns the steps after the last event, which must have been returned, up to JOIN_STEPS_END. */
+const struct join_step *reader_join_end(const struct trace_reader *reader);
+/* Returns whether a call issued GPU work whose record is expected. `call`: of a LAUNCH,
+ * GRAPH_LAUNCH, COPY or SET. */
+static inline bool call_awaits_record(const struct trace_call *call)
+{
+	return call->result == 0 && call->correlation &&
+	       !(call->head.flags & (TRACE_CALL_CAPTURED | TRACE_CALL_NO_RECORD));
+}
+
+/* Work that is put off until the events of its batch have been read. It is done in order, by the
+ * thread that decodes if there is one, never by two threads at a time. */
+struct deferred_work {
+	void (*run)(void *context, const void *items, size_t count);
+	void *context;
+	size_t item_bytes;
+};
+/* Sets how this pass does the work of reader_defer. Called before its first event. */
+void reader_set_deferred(struct trace_reader *reader, const struct deferred_work *work);
+/* Returns room for an item of work. It may refer to the record of the event that was returned
+ * last. */
+void *reader_defer(struct trace_reader *reader);
+/* Does all work that was put off. */
+void reader_run_deferred(struct trace_reader *reader);
 
 /* Does what reader_next does, which calls it once no further event is decoded. */
 int reader_next_any(struct trace_reader *reader, struct trace_event *event);
@@ -337,6 +388,13 @@ static inline __attribute__((always_inline)) int reader_next_decoded(
 		return 0;
 	*event = *reader->next++;
 	return 1;
+}
+
+/* Returns the event `count` after the one that was returned last, if it is decoded; else NULL. */
+static inline const struct trace_event *reader_peek(
+	const struct trace_reader *reader, ptrdiff_t count)
+{
+	return reader->end - reader->next >= count ? reader->next + count - 1 : NULL;
 }
 
 /* Reads the next event. Returns 1 if `event` is filled, 0 after the last event, -1 if reading

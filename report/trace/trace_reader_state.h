@@ -78,6 +78,7 @@ struct reader_state {
 	const struct trace_call *repeated_from;
 	struct tensor_totals tensor_totals;
 	struct ring_window ring;
+	struct correlation_join *join;     /* NULL: this pass joins nothing */
 	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was returned */
 	bool failed;
 	char error[READER_ERROR_BYTES];

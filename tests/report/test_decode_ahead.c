@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * The events of a trace are the same with one thread and with several, also where it is damaged and
- * where a pass is left early.
+ * The events of a trace, the join of its GPU records and the work that is put off are the same with
+ * one thread and with several, also where it is damaged and where a pass is left early.
  */
 #include "report/base/threads.h"
 #include "report/trace/decode_ahead.h"
@@ -21,6 +21,9 @@
 /* What a pass returned, as a sum over everything that its user can see. */
 struct pass {
 	uint64_t events, sum, last_stamp, duration_ns;
+	uint64_t matched, evicted; /* GPU records with a launch; launches that the join evicted */
+	uint64_t deferred, worked; /* items of deferred work, and those that were done */
+	uint64_t work_sum;         /* over what they refer to */
 	struct trace_integrity integrity;
 	char warning[READER_ERROR_BYTES + 512];
 };
@@ -36,6 +39,66 @@ static void add_bytes(struct pass *pass, const void *bytes, size_t count)
 static void add_number(struct pass *pass, uint64_t number)
 {
 	add_bytes(pass, &number, sizeof number);
+}
+
+/* The work on a tensor that is put off. */
+struct tensor_work {
+	const struct trace_tensor *record;
+	uint64_t number;
+};
+
+static void work_on_tensors(void *context, const void *items, size_t count)
+{
+	const struct tensor_work *tensors = items;
+	struct pass *pass = context;
+	struct pass work = { .sum = pass->work_sum };
+
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_uint_eq(tensors[i].number, pass->worked++);
+		add_bytes(&work, tensors[i].record, sizeof *tensors[i].record);
+	}
+	pass->work_sum = work.sum;
+}
+
+static void add_steps(struct pass *pass, const struct join_step *step)
+{
+	for (; step->action != JOIN_STEPS_END; step++) {
+		add_number(pass, step->action);
+		if (step->action != JOIN_RECORD_UNMATCHED)
+			add_number(pass, step->slot);
+		if (step->record)
+			add_bytes(pass, step->record, step->record->head.size);
+		pass->evicted += step->action == JOIN_LAUNCH_EVICTED;
+	}
+}
+
+static void add_join(
+	struct pass *pass, struct trace_reader *reader, const struct trace_event *event)
+{
+	const bool is_record = event->kind == TRACE_KERNEL || event->kind == TRACE_GPU_COPY ||
+			       event->kind == TRACE_GPU_SET,
+		   is_call = event->kind == TRACE_LAUNCH || event->kind == TRACE_COPY ||
+			     event->kind == TRACE_SET;
+
+	if (!is_record && !(is_call && call_awaits_record(event->record)))
+		return;
+	add_number(pass, event->slot);
+	pass->matched += is_record && event->slot != JOIN_NO_SLOT;
+	if (event->steps)
+		add_steps(pass, reader_join_steps(reader, event));
+}
+
+static void defer_tensor(
+	struct pass *pass, struct trace_reader *reader, const struct trace_event *event)
+{
+	if (event->kind != TRACE_TENSOR)
+		return;
+	*(struct tensor_work *)reader_defer(reader) = (struct tensor_work){ .record = event->record,
+		.number = pass->deferred++ };
+	if (pass->deferred % 3000 == 0) {
+		reader_run_deferred(reader);
+		ck_assert_uint_eq(pass->worked, pass->deferred);
+	}
 }
 
 static void add_event(
@@ -63,24 +126,34 @@ static void add_event(
 	ck_assert(!event->stream->user || event->stream->user == event->stream);
 	add_number(pass, event->stream->user != NULL);
 	event->stream->user = event->stream;
+	add_join(pass, reader, event);
+	defer_tensor(pass, reader, event);
 }
 
 /* Reads up to `most` events. */
 static struct pass read_pass(struct trace_reader *reader, uint64_t most)
 {
 	struct pass pass = { .events = 0 };
+	const struct deferred_work work = {
+		.run = work_on_tensors, .context = &pass, .item_bytes = sizeof(struct tensor_work)
+	};
 	const char *warning;
 	struct trace_event event;
 	int status = 1;
 
+	reader_join(reader);
+	reader_set_deferred(reader, &work);
 	while (pass.events < most && (status = reader_next(reader, &event)) > 0) {
 		add_event(&pass, reader, &event);
 		pass.events++;
 	}
 	ck_assert_int_ge(status, 0);
+	reader_run_deferred(reader);
+	ck_assert_uint_eq(pass.worked, pass.deferred);
 	if (status > 0)
 		return pass;
 	ck_assert_int_eq(reader_next(reader, &event), 0);
+	add_steps(&pass, reader_join_end(reader));
 	pass.last_stamp = reader_last_stamp(reader);
 	pass.duration_ns = reader_duration_ns(reader);
 	pass.integrity = *reader_integrity(reader);
@@ -93,6 +166,9 @@ static void expect_same(const struct pass *a, const struct pass *b)
 {
 	ck_assert_uint_eq(a->events, b->events);
 	ck_assert_uint_eq(a->sum, b->sum);
+	ck_assert_uint_eq(a->matched, b->matched);
+	ck_assert_uint_eq(a->worked, b->worked);
+	ck_assert_uint_eq(a->work_sum, b->work_sum);
 	ck_assert_uint_eq(a->last_stamp, b->last_stamp);
 	ck_assert_uint_eq(a->duration_ns, b->duration_ns);
 	ck_assert_mem_eq(&a->integrity, &b->integrity, sizeof a->integrity);
@@ -134,6 +210,9 @@ START_TEST(any_number_of_threads_reads_the_same_events)
 	alone = read_with_cores(1);
 	ck_assert_uint_gt(alone.events, STEPS * 5000);
 	ck_assert(alone.integrity.complete);
+	ck_assert_uint_gt(alone.matched, STEPS * 900);
+	ck_assert_uint_eq(alone.evicted, alone.matched);
+	ck_assert_uint_gt(alone.worked, STEPS * 1000);
 	for (unsigned cores = 2; cores <= 4; cores++) {
 		const struct pass pass = read_with_cores(cores);
 

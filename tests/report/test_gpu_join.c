@@ -2,6 +2,7 @@
  * test_gpu_join.c: what the GPU did finds the range that asked for it, whatever the order in which
  * things are told.
  */
+#include "report/trace/correlation_join.h"
 #include "tests/support/profile_fixture.h"
 
 #include <check.h>
