@@ -79,6 +79,7 @@ struct reader_state {
 	struct tensor_totals tensor_totals;
 	struct ring_window ring;
 	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was returned */
+	bool leaves_out_samples;           /* of reader_leave_out_samples */
 	bool failed;
 	char error[READER_ERROR_BYTES];
 
