@@ -443,6 +443,8 @@ static struct profile *run_passes(struct trace_reader *reader, struct string_tab
 		struct profile *profile;
 
 		reader_rewind(reader);
+		if (wanted->no_samples)
+			reader_leave_out_samples(reader);
 		profile = profile_begin(reader, texts, &options);
 		profile->timeline = timeline;
 		profile->owns_timeline = timeline != wanted->timeline;
@@ -491,6 +493,7 @@ struct profile *profile_build(struct trace_reader *reader, struct string_table *
 	for (uint32_t id = 1; id < profile->tree->count; id++)
 		resolve_worst(profile, id);
 	counted_ranges_finish(profile);
+	profile_samples_finish(profile);
 	module_group_finish(node_names_module_group(profile->names));
 	tree_sum(profile->tree);
 	compute_totals(profile);
@@ -510,6 +513,8 @@ struct profile_options profile_options_for_observer(
 	options.target = NULL;
 	options.observer = observer;
 	options.no_timeline = options.no_owners_and_delays = options.no_percentiles = true;
+	options.sample_places = false;
+	options.no_samples = !observer->sample;
 	return options;
 }
 
@@ -548,6 +553,7 @@ void profile_free(struct profile *profile)
 	free(profile->apis);
 	free(profile->threads);
 	free(profile->sampled_threads);
+	sample_places_free(profile->sample_places);
 	free(profile->oom_ranges);
 	free(profile->oom_threads);
 	free(profile);
