@@ -30,6 +30,13 @@ static void read_eval_part(struct sample_functions *functions)
 		functions->eval_begin = functions->eval_end = 0;
 }
 
+/* A symbol whose name is decoded. The strings are those of struct symbol or of this file, and stay
+ * where they are. */
+struct known_symbol {
+	const char *name, *module; /* module: NULL: not known */
+	uint32_t function;
+};
+
 void sample_functions_begin(struct sample_functions *functions, struct process *process)
 {
 	*functions = (struct sample_functions){ .process = process };
@@ -48,6 +55,8 @@ void sample_functions_free(struct sample_functions *functions)
 	free(functions->numbers);
 	free(functions->path);
 	free(functions->recent);
+	free(functions->symbols);
+	hash_index_free(&functions->symbol_index);
 	hash_index_free(&functions->index);
 	hash_index_free(&functions->frame_index);
 }
@@ -176,18 +185,39 @@ static bool is_eval_part(const struct sample_functions *functions, uint64_t addr
 	return address >= functions->eval_begin && address < functions->eval_end;
 }
 
+static uint32_t function_of_symbol(
+	struct sample_functions *functions, const char *function, const char *module)
+{
+	const struct trace_text name = { function, (uint32_t)strlen(function), true };
+
+	return find_or_add(functions, text_of_name(functions, name),
+		module && *module ? intern_text(functions, module, strlen(module)) : 0,
+		SAMPLE_NATIVE);
+}
+
 static uint32_t resolve_address(struct sample_functions *functions, uint64_t address)
 {
 	/* symbols_find looks up the byte before a return address. */
 	const struct symbol symbol = process_find_symbol(functions->process, address + 1);
-	const char *module = symbol.module ? symbol.module : "";
-	const char *function = symbol.function                    ? symbol.function
-			       : is_eval_part(functions, address) ? EVAL_FUNCTION
-								  : NOT_RESOLVED;
-	const struct trace_text name = { function, (uint32_t)strlen(function), true };
+	const char *name = symbol.function                    ? symbol.function
+			   : is_eval_part(functions, address) ? EVAL_FUNCTION
+							      : NOT_RESOLVED;
+	const uint64_t hash = hash_u64(hash_u64((uintptr_t)name) ^ (uintptr_t)symbol.module);
+	struct known_symbol *known;
+	struct hash_slot *slot;
 
-	return find_or_add(functions, text_of_name(functions, name),
-		*module ? intern_text(functions, module, strlen(module)) : 0, SAMPLE_NATIVE);
+	hash_index_reserve(&functions->symbol_index);
+	for (slot = hash_index_first(&functions->symbol_index, hash); slot->number;
+		slot = hash_index_next(&functions->symbol_index, slot)) {
+		known = &functions->symbols[slot->number - 1];
+		if (known->name == name && known->module == symbol.module)
+			return known->function;
+	}
+	known = ARRAY_ADD(functions->symbols, functions->symbol_room, functions->symbol_count);
+	hash_index_add(&functions->symbol_index, slot, hash, (uint32_t)functions->symbol_count);
+	*known = (struct known_symbol){ name, symbol.module,
+		function_of_symbol(functions, name, symbol.module) };
+	return known->function;
 }
 
 uint32_t sample_function_at(struct sample_functions *functions, uint64_t address)
@@ -298,6 +328,20 @@ static bool is_frame(const struct known_frame *a, const struct known_frame *b)
 	       a->frame.line == b->frame.line && a->frame.is_entry == b->frame.is_entry;
 }
 
+/* Sets what a new frame says about itself and its callers. */
+static void count_calls(struct sample_functions *functions, uint32_t number)
+{
+	struct known_frame *frame = &functions->frames[number];
+	const struct known_frame *caller = &functions->frames[frame->parent];
+	const bool is_entry = frame->frame.is_entry || !frame->parent,
+		   is_eval = functions->all[frame->frame.function].is_eval;
+
+	frame->entries = caller->entries + is_entry;
+	frame->evals = caller->evals + is_eval;
+	frame->entry = is_entry ? number : caller->entry;
+	frame->eval = is_eval ? number : caller->eval;
+}
+
 static uint32_t intern_frame(struct sample_functions *functions, const struct known_frame *frame)
 {
 	const uint64_t hash = hash_u64(
@@ -312,6 +356,7 @@ static uint32_t intern_frame(struct sample_functions *functions, const struct kn
 			return slot->number;
 	*ARRAY_ADD(functions->frames, functions->frame_room, functions->frame_count) = *frame;
 	hash_index_add(&functions->frame_index, slot, hash, (uint32_t)functions->frame_count - 1);
+	count_calls(functions, (uint32_t)functions->frame_count - 1);
 	return (uint32_t)functions->frame_count - 1;
 }
 
@@ -355,6 +400,12 @@ uint32_t sample_frame_number(struct sample_functions *functions, uint32_t id)
 		return 0;
 	return functions->numbers[id] ? functions->numbers[id] - 1
 				      : number_with_callers(functions, id);
+}
+
+uint32_t sample_frame_in(struct sample_functions *functions, uint32_t caller, uint32_t function)
+{
+	return intern_frame(
+		functions, &(struct known_frame){ .parent = caller, .frame.function = function });
 }
 
 uint32_t sample_function_library(const struct sample_functions *functions, uint32_t function)

@@ -36,6 +36,9 @@ struct sample_frame {
 struct known_frame {
 	uint32_t parent; /* 0: it is the outermost */
 	struct sample_frame frame;
+	/* Of the frame and its callers: how many are entry frames, or the outermost; how many run
+	 * Python code (sample_function.is_eval). The innermost of these; 0: there is none. */
+	uint32_t entries, evals, entry, eval;
 };
 
 struct sample_functions {
@@ -50,7 +53,10 @@ struct sample_functions {
 	uint32_t id_last;  /* private: no frame of the trace has a higher id */
 	uint32_t *path;    /* private: frames without a number so far */
 	size_t path_room;
-	struct recent_address *recent; /* private */
+	struct recent_address *recent; /* private, as the next three: functions of symbols */
+	struct known_symbol *symbols;
+	size_t symbol_count, symbol_room;
+	struct hash_index symbol_index;
 	uint32_t pperf;                /* the function (pperf); 0: there is none */
 	uint64_t eval_begin, eval_end; /* private: the second part of the interpreter's function */
 };
@@ -67,6 +73,8 @@ uint32_t sample_function_named(
 uint32_t sample_function_state(struct sample_functions *functions, const char *name);
 /* Returns the number of the frame with the trace's id `id`. 0: the trace does not have it. */
 uint32_t sample_frame_number(struct sample_functions *functions, uint32_t id);
+/* Returns the number of a native frame of `function` that the frame `caller` called. */
+uint32_t sample_frame_in(struct sample_functions *functions, uint32_t caller, uint32_t function);
 /* Returns the frame with a number, or NULL for 0. Valid until the next frame gets a number. */
 static inline const struct known_frame *sample_frame_of(
 	const struct sample_functions *functions, uint32_t number)

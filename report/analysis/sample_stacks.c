@@ -1,186 +1,299 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The stack of two innermost frames, native and Python, is that of two frames further out and a
+ * frame or two more. So it is made from theirs. About one in KEPT_OF is kept for those that come
+ * later: looking up the frames from there on costs less than keeping all.
+ */
 #include "report/analysis/sample_stacks.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
-#include <string.h>
 
-static void add_frame(struct sample_stack *stack, struct sample_frame frame)
+#define KEPT_OF 8u
+
+/* A native frame and a Python frame that were innermost together, 0: none, and their stack. */
+struct known_stack {
+	uint32_t native, python, stack;
+};
+
+struct stack_maker {
+	struct sample_cells *cells;
+	struct sample_stacks *stacks;
+	enum sample_frames which;
+	struct hash_index index; /* of the frames of stacks */
+	struct known_stack *known;
+	size_t known_count, known_room;
+	struct hash_index known_index;
+	struct known_stack *path; /* what is to be made next, the innermost first */
+	size_t path_room;
+	bool has_deeper; /* frames were left out */
+};
+
+static bool is_same_frame(const struct stack_frame *a, const struct stack_frame *b)
 {
-	*ARRAY_ADD(stack->frames, stack->room, stack->count) = frame;
+	return a->caller == b->caller && a->frame.function == b->frame.function &&
+	       a->frame.line == b->frame.line;
 }
 
-static void reverse(struct sample_frame *frames, size_t count)
+/* Returns the number of a frame that `caller` called. What pperf's own Python code called is shown
+ * as one frame with it. */
+static uint32_t add_frame(struct stack_maker *maker, uint32_t caller, struct sample_frame frame)
 {
-	for (size_t i = 0; i < count / 2; i++) {
-		const struct sample_frame outer = frames[i];
+	struct sample_stacks *stacks = maker->stacks;
+	const struct stack_frame wanted = { caller, stacks->all[caller].depth + 1, frame };
+	const uint64_t hash = hash_u64(
+		hash_u64((uint64_t)caller << 32 | frame.function) ^ frame.line);
+	struct hash_slot *slot;
 
-		frames[i] = frames[count - 1 - i];
-		frames[count - 1 - i] = outer;
-	}
+	if (sample_function_is_pperf(&maker->cells->functions, stacks->all[caller].frame.function))
+		return caller;
+	hash_index_reserve(&maker->index);
+	for (slot = hash_index_first(&maker->index, hash); slot->number;
+		slot = hash_index_next(&maker->index, slot))
+		if (is_same_frame(&stacks->all[slot->number], &wanted))
+			return slot->number;
+	array_grow(&stacks->all, &stacks->room, stacks->count + 1, sizeof *stacks->all);
+	stacks->all[stacks->count++] = wanted;
+	hash_index_add(&maker->index, slot, hash, (uint32_t)stacks->count - 1);
+	return (uint32_t)stacks->count - 1;
 }
 
-/* Lists the frames outward, then turns them so that the outermost comes first. */
-static void list_native(
-	struct sample_stack *stack, struct sample_cells *cells, const struct sample_cell *cell)
-{
-	const struct known_frame *frame;
+/* ---- what is known ---- */
 
-	stack->native_count = 0;
-	if (cell->leaf)
-		*ARRAY_ADD(stack->native, stack->native_room,
-			stack->native_count) = (struct sample_frame){ .function = cell->leaf };
-	for (uint32_t at = cell->native; (frame = sample_frame_of(&cells->functions, at));
-		at = frame->parent)
-		*ARRAY_ADD(stack->native, stack->native_room, stack->native_count) = frame->frame;
-	reverse(stack->native, stack->native_count);
+static uint64_t hash_of_two(uint32_t native, uint32_t python)
+{
+	return hash_u64((uint64_t)native << 32 | python);
 }
 
-static void list_python(
-	struct sample_stack *stack, struct sample_cells *cells, const struct sample_cell *cell)
+static bool is_kept(uint32_t native, uint32_t python)
 {
-	const struct known_frame *frame;
-
-	stack->python_count = 0;
-	for (uint32_t at = cell->python; (frame = sample_frame_of(&cells->functions, at));
-		at = frame->parent)
-		*ARRAY_ADD(stack->python, stack->python_room, stack->python_count) = frame->frame;
-	reverse(stack->python, stack->python_count);
-	if (stack->python_count) /* what is outermost was entered from C */
-		stack->python[0].is_entry = true;
+	return (native ^ python) % KEPT_OF == 0;
 }
 
-static const struct sample_function *function_of(
-	const struct sample_cells *cells, const struct sample_frame *frame)
+/* Returns the number of the entry of the two frames, or 0. */
+static uint32_t find_known(const struct stack_maker *maker, uint32_t native, uint32_t python)
 {
-	return &cells->functions.all[frame->function];
+	struct hash_slot *slot;
+
+	if (!is_kept(native, python))
+		return 0;
+	slot = hash_index_first(&maker->known_index, hash_of_two(native, python));
+	while (slot->number && (maker->known[slot->number - 1].native != native ||
+				       maker->known[slot->number - 1].python != python))
+		slot = hash_index_next(&maker->known_index, slot);
+	return slot->number;
 }
 
-static bool fits_together(const struct sample_stack *stack, const struct sample_cells *cells)
+static void keep_known(struct stack_maker *maker, const struct known_stack *known)
 {
-	size_t evals = 0, entries = 0;
+	const uint64_t hash = hash_of_two(known->native, known->python);
+	struct hash_slot *slot;
 
-	for (size_t i = 0; i < stack->native_count; i++)
-		evals += function_of(cells, &stack->native[i])->is_eval;
-	for (size_t i = 0; i < stack->python_count; i++)
-		entries += stack->python[i].is_entry;
-	return evals == entries;
+	if (!is_kept(known->native, known->python))
+		return;
+	hash_index_reserve(&maker->known_index);
+	slot = hash_index_first(&maker->known_index, hash);
+	while (slot->number)
+		slot = hash_index_next(&maker->known_index, slot);
+	*ARRAY_ADD(maker->known, maker->known_room, maker->known_count) = *known;
+	hash_index_add(&maker->known_index, slot, hash, (uint32_t)maker->known_count);
 }
 
-/* Adds the native frames, each call of the interpreter as the Python frames that it ran. */
-static void merge(struct sample_stack *stack, const struct sample_cells *cells, bool with_all)
+/* ---- stacks of two frames ---- */
+
+static const struct known_frame *frame_of(const struct stack_maker *maker, uint32_t number)
 {
-	size_t next = 0;
+	return &maker->cells->functions.frames[number];
+}
 
-	for (size_t i = 0; i < stack->native_count; i++) {
-		const struct sample_function *function = function_of(cells, &stack->native[i]);
+/* What a stack adds to another one. */
+struct stack_step {
+	uint32_t native, python; /* the innermost frames of the other one */
+	bool adds_native, adds_python;
+};
 
-		if (!function->is_eval) {
-			if (with_all || !function->is_interpreter)
-				add_frame(stack, stack->native[i]);
-			continue;
+/* Returns how the stack of two frames is made. Where they fit together, a native frame that runs
+ * Python code is above its Python frames. Where not, the Python frames alone are above the native
+ * ones that the last such frame called. */
+static struct stack_step step_of(const struct stack_maker *maker, uint32_t native, uint32_t python)
+{
+	const struct known_frame *inner = frame_of(maker, native),
+				 *script = frame_of(maker, python);
+
+	if (!native)
+		return (struct stack_step){ 0, script->parent, false, true };
+	if (!python || inner->eval != native)
+		return (struct stack_step){ inner->parent, python, true, false };
+	if (inner->evals != script->entries)
+		return (struct stack_step){ 0, python, false, false };
+	if (script->entry != python)
+		return (struct stack_step){ native, script->parent, false, true };
+	return (struct stack_step){ inner->parent, script->parent, true, true };
+}
+
+static bool is_shown(const struct stack_maker *maker, uint32_t native)
+{
+	const struct known_frame *frame = frame_of(maker, native);
+
+	return maker->which != SAMPLE_FRAMES_MERGED ||
+	       !maker->cells->functions.all[frame->frame.function].is_interpreter;
+}
+
+static uint32_t add_inner(
+	struct stack_maker *maker, uint32_t stack, const struct known_stack *inner)
+{
+	const struct stack_step step = step_of(maker, inner->native, inner->python);
+
+	if (step.adds_native && is_shown(maker, inner->native))
+		stack = add_frame(maker, stack, frame_of(maker, inner->native)->frame);
+	if (step.adds_python)
+		stack = add_frame(maker, stack, frame_of(maker, inner->python)->frame);
+	return stack;
+}
+
+/* Returns the stack of two frames; 0: it is empty. It may be too deep for recursion. */
+static uint32_t stack_of(struct stack_maker *maker, uint32_t native, uint32_t python)
+{
+	size_t count = 0;
+	uint32_t stack = 0;
+
+	while (native || python) {
+		const uint32_t known = find_known(maker, native, python);
+		struct stack_step step;
+
+		if (known) {
+			stack = maker->known[known - 1].stack;
+			break;
 		}
-		if (with_all)
-			add_frame(stack, stack->native[i]);
-		do
-			add_frame(stack, stack->python[next++]);
-		while (next < stack->python_count && !stack->python[next].is_entry);
+		*ARRAY_ADD(maker->path, maker->path_room,
+			count) = (struct known_stack){ .native = native, .python = python };
+		step = step_of(maker, native, python);
+		native = step.native;
+		python = step.python;
 	}
+	while (count) {
+		struct known_stack *inner = &maker->path[--count];
+
+		inner->stack = stack = add_inner(maker, stack, inner);
+		keep_known(maker, inner);
+	}
+	return stack;
 }
 
-static void add_python(struct sample_stack *stack)
+/* ---- stacks of cells ---- */
+
+/* Returns the stack of native frames without Python frames: the interpreter's own only with
+ * SAMPLE_FRAMES_ALL, or if the thread was in it. */
+static uint32_t native_stack(struct stack_maker *maker, uint32_t native)
 {
-	for (size_t i = 0; i < stack->python_count; i++)
-		add_frame(stack, stack->python[i]);
+	const struct known_frame *frame = frame_of(maker, native);
+
+	return native ? add_frame(maker, stack_of(maker, frame->parent, 0), frame->frame) : 0;
 }
 
-/* Adds the native frames of a stack without Python frames: the interpreter's own only if
- * `with_all`, or if the thread was in it. */
-static void add_native(struct sample_stack *stack, const struct sample_cells *cells, bool with_all)
+static uint32_t add_state(struct stack_maker *maker, uint32_t stack, const struct sample_cell *cell)
 {
-	for (size_t i = 0; i < stack->native_count; i++)
-		if (with_all || i + 1 == stack->native_count ||
-			!function_of(cells, &stack->native[i])->is_interpreter)
-			add_frame(stack, stack->native[i]);
-}
-
-/* Adds the Python frames, then the native ones inside the last call of the interpreter. */
-static void add_apart(struct sample_stack *stack, const struct sample_cells *cells, bool with_all)
-{
-	size_t from = 0;
-
-	add_python(stack);
-	for (size_t i = 0; i < stack->native_count; i++)
-		if (function_of(cells, &stack->native[i])->is_eval)
-			from = i + 1;
-	for (size_t i = from; i < stack->native_count; i++)
-		if (with_all || !function_of(cells, &stack->native[i])->is_interpreter)
-			add_frame(stack, stack->native[i]);
-}
-
-static void add_state(
-	struct sample_stack *stack, struct sample_cells *cells, const struct sample_cell *cell)
-{
+	struct sample_functions *functions = &maker->cells->functions;
 	const char *name = cell->state == TRACE_SAMPLE_KERNEL           ? "(kernel)"
 			   : cell->state == TRACE_SAMPLE_WAITS_FOR_CORE ? "(waits for a core)"
 			   : cell->state == TRACE_SAMPLE_BLOCKED        ? "(blocked)"
-			   : stack->count                               ? NULL
+			   : stack                                      ? NULL
 									: "(no frames)";
 
-	if (name)
-		add_frame(stack, (struct sample_frame){ .function = sample_function_state(
-								&cells->functions, name) });
-}
-
-/* Shows pperf's own Python code, with what it called, as one frame. */
-static void cut_at_pperf(struct sample_stack *stack, const struct sample_cells *cells)
-{
-	for (size_t i = 0; i < stack->count; i++)
-		if (sample_function_is_pperf(&cells->functions, stack->frames[i].function))
-			stack->count = i + 1;
+	return name ? add_frame(maker, stack,
+			      (struct sample_frame){
+				      .function = sample_function_state(functions, name) })
+		    : stack;
 }
 
 /* Keeps the outermost frames and the innermost one. */
-static void limit_depth(struct sample_stack *stack, struct sample_cells *cells)
+static uint32_t limit_depth(struct stack_maker *maker, uint32_t stack)
 {
-	if (stack->count <= SAMPLE_STACK_MAX)
-		return;
-	stack->frames[SAMPLE_STACK_MAX - 1] = stack->frames[stack->count - 1];
-	stack->frames[SAMPLE_STACK_MAX - 2] = (struct sample_frame){
-		.function = sample_function_state(&cells->functions, "(deeper)")
-	};
-	stack->count = SAMPLE_STACK_MAX;
+	const struct sample_stacks *stacks = maker->stacks;
+	const struct sample_frame innermost = stacks->all[stack].frame;
+
+	if (stacks->all[stack].depth <= SAMPLE_STACK_MAX)
+		return stack;
+	maker->has_deeper = true;
+	stack = stack_frame_at(stacks, stack, SAMPLE_STACK_MAX - 2);
+	stack = add_frame(maker, stack,
+		(struct sample_frame){
+			.function = sample_function_state(&maker->cells->functions, "(deeper)") });
+	return add_frame(maker, stack, innermost);
 }
 
-void sample_stack_set(struct sample_stack *stack, struct sample_cells *cells,
-	const struct sample_cell *cell, enum sample_frames which)
+static uint32_t stack_of_cell(struct stack_maker *maker, const struct sample_cell *cell)
 {
-	const bool with_all = which == SAMPLE_FRAMES_ALL;
+	const uint32_t native = maker->which == SAMPLE_FRAMES_PYTHON ? 0 : cell->innermost,
+		       python = maker->which == SAMPLE_FRAMES_NATIVE ? 0 : cell->python;
+	const uint32_t stack = python ? stack_of(maker, native, python)
+				      : native_stack(maker, native);
 
-	list_native(stack, cells, cell);
-	list_python(stack, cells, cell);
-	stack->count = 0;
-	stack->is_apart = false;
-	if (which == SAMPLE_FRAMES_PYTHON)
-		add_python(stack);
-	else if (which == SAMPLE_FRAMES_NATIVE || !stack->python_count)
-		add_native(stack, cells, which != SAMPLE_FRAMES_MERGED);
-	else if (!stack->native_count)
-		add_python(stack);
-	else if (fits_together(stack, cells))
-		merge(stack, cells, with_all);
-	else {
-		stack->is_apart = true;
-		add_apart(stack, cells, with_all);
+	return limit_depth(maker, add_state(maker, stack, cell));
+}
+
+/* Removes the frames that no stack has, since they were too deep. */
+static void remove_unused(struct stack_maker *maker)
+{
+	struct sample_stacks *stacks = maker->stacks;
+	const struct sample_stacks all = *stacks;
+	uint32_t *number_of = xcalloc(all.count * sizeof *number_of), path[SAMPLE_STACK_MAX];
+
+	stacks->all = xcalloc(all.count * sizeof *stacks->all);
+	stacks->count = 1;
+	for (size_t i = 0; i < maker->cells->count; i++) {
+		uint32_t count = 0;
+
+		for (uint32_t at = all.of_cell[i]; at && !number_of[at]; at = all.all[at].caller)
+			path[count++] = at;
+		while (count) {
+			const uint32_t at = path[--count];
+
+			number_of[at] = (uint32_t)stacks->count;
+			stacks->all[stacks->count] = all.all[at];
+			stacks->all[stacks->count++].caller = number_of[all.all[at].caller];
+		}
+		stacks->of_cell[i] = number_of[all.of_cell[i]];
 	}
-	add_state(stack, cells, cell);
-	cut_at_pperf(stack, cells);
-	limit_depth(stack, cells);
+	free(number_of);
+	free(all.all);
 }
 
-void sample_stack_free(struct sample_stack *stack)
+static void release_stacks(void *data)
 {
-	free(stack->frames);
-	free(stack->native);
-	free(stack->python);
-	*stack = (struct sample_stack){ .frames = NULL };
+	struct sample_stacks *stacks = data;
+
+	free(stacks->all);
+	free(stacks->of_cell);
+	free(stacks);
+}
+
+static struct sample_stacks *make_stacks(struct sample_cells *cells, enum sample_frames which)
+{
+	struct sample_stacks *stacks = xcalloc(sizeof *stacks);
+	struct stack_maker maker = { .cells = cells, .stacks = stacks, .which = which };
+
+	ARRAY_ADD(stacks->all, stacks->room, stacks->count);
+	hash_index_reserve(&maker.known_index);
+	stacks->of_cell = xcalloc((cells->count + 1) * sizeof *stacks->of_cell);
+	for (size_t i = 0; i < cells->count; i++)
+		stacks->of_cell[i] = stack_of_cell(&maker, &cells->cells[i]);
+	if (maker.has_deeper)
+		remove_unused(&maker);
+	hash_index_free(&maker.index);
+	hash_index_free(&maker.known_index);
+	free(maker.known);
+	free(maker.path);
+	return stacks;
+}
+
+const struct sample_stacks *sample_stacks_of(struct sample_cells *cells, enum sample_frames which)
+{
+	static const char keys[SAMPLE_FRAMES_KINDS];
+	struct sample_stacks *stacks = process_attached(cells->process, &keys[which]);
+
+	if (stacks)
+		return stacks;
+	stacks = make_stacks(cells, which);
+	process_attach(cells->process, &keys[which], stacks, release_stacks);
+	return stacks;
 }

@@ -5,13 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The functions that all stacks at a node begin with. */
-struct outer_frames {
-	uint32_t *functions;
-	uint32_t count;
-	bool known;
-};
-
 /* ---- names ---- */
 
 enum node_kind sample_node_kind(const struct sample_cells *cells, const struct sample_frame *frame)
@@ -50,58 +43,49 @@ static bool is_range_place(const struct sample_cells *cells, uint32_t node)
 	return node && one->kind != NODE_UNATTRIBUTED && one->kind != NODE_SECTION;
 }
 
+/* The frames that all stacks at a node begin with: the innermost of them in one of the stacks. The
+ * lines of the others may be different. */
+struct outer_frames {
+	uint32_t innermost; /* 0: there are none */
+	bool known;
+};
+
+/* Leaves what the stack of `other` begins with, too. */
 static void narrow_outer(
-	struct outer_frames *outer, const struct sample_frame *frames, size_t count)
+	struct outer_frames *outer, const struct sample_stacks *stacks, uint32_t other)
 {
-	uint32_t same = 0;
+	const struct stack_frame *all = stacks->all;
+	const uint32_t depth = all[outer->innermost].depth < all[other].depth
+				       ? all[outer->innermost].depth
+				       : all[other].depth;
+	uint32_t at = stack_frame_at(stacks, outer->innermost, depth), same = depth;
 
 	if (!outer->known) {
-		outer->known = true;
-		outer->functions = xcalloc((count + 1) * sizeof *outer->functions);
-		outer->count = (uint32_t)count;
-		for (size_t i = 0; i < count; i++)
-			outer->functions[i] = frames[i].function;
+		*outer = (struct outer_frames){ other, true };
+		return;
 	}
-	while (same < outer->count && same < count &&
-		outer->functions[same] == frames[same].function)
-		same++;
-	outer->count = same;
+	outer->innermost = at;
+	for (other = stack_frame_at(stacks, other, depth); at != other;
+		at = all[at].caller, other = all[other].caller)
+		if (all[at].frame.function != all[other].frame.function)
+			same = all[at].depth - 1;
+	outer->innermost = stack_frame_at(stacks, outer->innermost, same);
 }
 
-void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells)
+/* Returns the outer frames by node of the call tree. The caller frees them. */
+static struct outer_frames *find_outer(
+	const struct sample_cells *cells, const struct sample_stacks *stacks)
 {
 	const struct tree *tree = cells->process->profile->tree;
+	struct outer_frames *outer = xcalloc(tree->count * sizeof *outer);
 
-	*walk = (struct sample_walk){ .cells = cells };
-	walk->outer_count = tree->count;
-	walk->outer = xcalloc(tree->count * sizeof *walk->outer);
-	for (size_t i = 0; i < cells->count; i++) {
-		sample_stack_set(&walk->stack, cells, &cells->cells[i], SAMPLE_FRAMES_MERGED);
-		for (uint32_t node = cells->cells[i].node; is_range_place(cells, node);
-			node = tree->nodes[node].parent)
-			narrow_outer(&walk->outer[node], walk->stack.frames, walk->stack.count);
-	}
-}
-
-void sample_walk_end(struct sample_walk *walk)
-{
-	for (uint32_t id = 0; id < walk->outer_count; id++)
-		free(walk->outer[id].functions);
-	free(walk->outer);
-	sample_stack_free(&walk->stack);
-}
-
-void sample_walk_inside(struct sample_walk *walk, const struct sample_cell *cell)
-{
-	struct sample_stack *stack = &walk->stack;
-	const struct outer_frames *outer = &walk->outer[cell->node];
-	size_t skipped = outer->known && outer->count ? outer->count - 1 : 0;
-
-	sample_stack_set(stack, walk->cells, cell, SAMPLE_FRAMES_MERGED);
-	if (skipped >= stack->count)
-		skipped = stack->count - 1;
-	stack->count -= skipped;
-	memmove(stack->frames, stack->frames + skipped, stack->count * sizeof *stack->frames);
+	for (size_t i = 0; i < cells->count; i++)
+		if (is_range_place(cells, cells->cells[i].node))
+			narrow_outer(&outer[cells->cells[i].node], stacks, stacks->of_cell[i]);
+	for (uint32_t id = tree->count - 1; id > 0; id--)
+		if (outer[id].known && is_range_place(cells, tree->nodes[id].parent))
+			narrow_outer(&outer[tree->nodes[id].parent], stacks, outer[id].innermost);
+	return outer;
 }
 
 /* ---- trees ---- */
@@ -124,13 +108,138 @@ static struct tree *new_sample_tree(void)
 	return tree;
 }
 
-static uint32_t frame_child(struct tree *tree, uint32_t parent, struct sample_walk *walk,
+static uint32_t frame_child(const struct sample_cells *cells, struct tree *tree, uint32_t parent,
 	const struct sample_frame *frame)
 {
-	const struct sample_function *function = &walk->cells->functions.all[frame->function];
+	const struct sample_function *function = &cells->functions.all[frame->function];
 
-	return tree_child(tree, parent, function->name, function->library,
-		sample_node_kind(walk->cells, frame));
+	return tree_child(
+		tree, parent, function->name, function->library, sample_node_kind(cells, frame));
+}
+
+#define KEPT_OF 8u
+
+/* Adds stacks to a tree. The nodes of one in KEPT_OF frames are kept, so that a stack that begins
+ * as others did is not looked up from its outermost frame on. */
+struct stack_adder {
+	const struct sample_cells *cells;
+	const struct sample_stacks *stacks;
+	struct tree *tree;
+	/* By node of the call tree, NULL: all frames are added. */
+	struct outer_frames *outer;
+	bool limits_depth; /* frames deeper than TREE_DEPTH_MAX count for the one there */
+	struct added_frame {
+		uint32_t place, frame, node; /* place: node of the call tree */
+	} * added;
+	size_t count, room;
+	struct hash_index index;
+	uint32_t *path;
+	size_t path_room;
+};
+
+static void adder_free(struct stack_adder *adder)
+{
+	free(adder->added);
+	free(adder->path);
+	free(adder->outer);
+	hash_index_free(&adder->index);
+}
+
+static uint64_t hash_of_added(uint32_t place, uint32_t frame)
+{
+	return hash_u64((uint64_t)place << 32 | frame);
+}
+
+/* Returns the node of a frame in the node `place` of the call tree; 0: it is not kept. */
+static uint32_t find_added(struct stack_adder *adder, uint32_t place, uint32_t frame)
+{
+	struct hash_slot *slot;
+
+	if (frame % KEPT_OF)
+		return 0;
+	hash_index_reserve(&adder->index);
+	for (slot = hash_index_first(&adder->index, hash_of_added(place, frame)); slot->number;
+		slot = hash_index_next(&adder->index, slot)) {
+		const struct added_frame *one = &adder->added[slot->number - 1];
+
+		if (one->place == place && one->frame == frame)
+			return one->node;
+	}
+	return 0;
+}
+
+/* Keeps the node of a frame, which is not kept so far. */
+static void keep_added(struct stack_adder *adder, uint32_t place, uint32_t frame, uint32_t node)
+{
+	const uint64_t hash = hash_of_added(place, frame);
+	struct hash_slot *slot;
+
+	if (frame % KEPT_OF)
+		return;
+	hash_index_reserve(&adder->index);
+	slot = hash_index_first(&adder->index, hash);
+	while (slot->number)
+		slot = hash_index_next(&adder->index, slot);
+	*ARRAY_ADD(adder->added, adder->room, adder->count) = (struct added_frame){ place, frame,
+		node };
+	hash_index_add(&adder->index, slot, hash, (uint32_t)adder->count);
+}
+
+/* Returns how many of the outermost frames are left out. */
+static uint32_t skipped_frames(const struct stack_adder *adder, uint32_t place, uint32_t innermost)
+{
+	const struct stack_frame *all = adder->stacks->all;
+	const uint32_t outer = adder->outer ? all[adder->outer[place].innermost].depth : 0;
+
+	if (!outer)
+		return 0;
+	return (outer < all[innermost].depth ? outer : all[innermost].depth) - 1;
+}
+
+static bool is_too_deep(const struct stack_adder *adder, uint32_t node)
+{
+	return adder->limits_depth && node && adder->tree->nodes[node].depth + 1u >= TREE_DEPTH_MAX;
+}
+
+/* Adds the stack of a cell below the node `above`, and its samples to the last node. */
+static void add_stack(struct stack_adder *adder, size_t cell, uint32_t above)
+{
+	const struct stack_frame *all = adder->stacks->all;
+	const uint32_t place = adder->outer ? adder->cells->cells[cell].node : 0,
+		       innermost = adder->stacks->of_cell[cell],
+		       skipped = skipped_frames(adder, place, innermost);
+	uint32_t node = above;
+	size_t count = 0;
+
+	for (uint32_t at = innermost; all[at].depth > skipped; at = all[at].caller) {
+		const uint32_t kept = find_added(adder, place, at);
+
+		if (kept) {
+			node = kept;
+			break;
+		}
+		*ARRAY_ADD(adder->path, adder->path_room, count) = at;
+	}
+	while (count) {
+		const uint32_t at = adder->path[--count];
+
+		if (!is_too_deep(adder, node))
+			node = frame_child(adder->cells, adder->tree, node, &all[at].frame);
+		keep_added(adder, place, at, node);
+	}
+	add_sums(adder->tree, node, &adder->cells->cells[cell]);
+}
+
+/* As tree_sum, for a tree that has samples alone. */
+static void sum_samples(struct tree *tree)
+{
+	for (uint32_t id = 0; id < tree->count; id++)
+		if (tree->nodes[id].sampled)
+			tree->nodes[id].sampled->total = tree->nodes[id].sampled->self;
+	for (uint32_t id = tree->count - 1; id > 0; id--)
+		if (tree->nodes[id].sampled)
+			sample_sums_add(&tree_sampled(tree, tree->nodes[id].parent)->total,
+				&tree->nodes[id].sampled->total);
 }
 
 /* Returns the node for samples in no range: the root, if the trace has no ranges. */
@@ -170,78 +279,58 @@ static uint32_t copy_place(
 
 struct tree *sample_tree_by_path(struct sample_cells *cells, uint32_t **out)
 {
-	const struct tree *from = cells->process->profile->tree;
-	uint32_t *node_of = xcalloc(from->count * sizeof *node_of);
-	struct tree *tree = new_sample_tree();
-	struct sample_walk walk;
+	const struct sample_stacks *stacks = sample_stacks_of(cells, SAMPLE_FRAMES_MERGED);
+	uint32_t *node_of = xcalloc(cells->process->profile->tree->count * sizeof *node_of);
+	struct stack_adder adder = { .cells = cells,
+		.stacks = stacks,
+		.tree = new_sample_tree(),
+		.outer = find_outer(cells, stacks) };
 
-	sample_walk_begin(&walk, cells);
-	for (size_t i = 0; i < cells->count; i++) {
-		uint32_t at = copy_place(cells, tree, cells->cells[i].node, node_of);
-
-		sample_walk_inside(&walk, &cells->cells[i]);
-		for (size_t frame = 0; frame < walk.stack.count; frame++)
-			at = frame_child(tree, at, &walk, &walk.stack.frames[frame]);
-		add_sums(tree, at, &cells->cells[i]);
-	}
-	sample_walk_end(&walk);
-	tree_sum(tree);
+	for (size_t i = 0; i < cells->count; i++)
+		add_stack(&adder, i, copy_place(cells, adder.tree, cells->cells[i].node, node_of));
+	adder_free(&adder);
+	sum_samples(adder.tree);
 	if (out)
 		*out = node_of;
 	else
 		free(node_of);
-	return tree;
+	return adder.tree;
 }
 
 struct tree *sample_tree_of_functions(struct sample_cells *cells, enum sample_frames which)
 {
-	struct tree *tree = new_sample_tree();
-	struct sample_walk walk = { .cells = cells };
+	struct stack_adder adder = {
+		.cells = cells, .stacks = sample_stacks_of(cells, which), .tree = new_sample_tree()
+	};
 
-	for (size_t i = 0; i < cells->count; i++) {
-		uint32_t at = 0;
-
-		sample_stack_set(&walk.stack, cells, &cells->cells[i], which);
-		for (size_t frame = 0; frame < walk.stack.count; frame++)
-			at = frame_child(tree, at, &walk, &walk.stack.frames[frame]);
-		add_sums(tree, at, &cells->cells[i]);
-	}
-	sample_stack_free(&walk.stack);
-	tree_sum(tree);
-	return tree;
-}
-
-/* Returns the node of the last frame, below `at`. */
-static uint32_t graft_stack(struct tree *tree, uint32_t at, struct sample_walk *walk)
-{
-	for (size_t frame = 0; frame < walk->stack.count; frame++)
-		if (!at || tree->nodes[at].depth + 1u < TREE_DEPTH_MAX)
-			at = frame_child(tree, at, walk, &walk->stack.frames[frame]);
-	return at;
+	for (size_t i = 0; i < cells->count; i++)
+		add_stack(&adder, i, 0);
+	adder_free(&adder);
+	sum_samples(adder.tree);
+	return adder.tree;
 }
 
 void sample_tree_graft(struct sample_cells *cells, enum rows_by by)
 {
 	struct tree *tree = cells->process->profile->tree;
-	const enum sample_frames which = by == BY_PYTHON   ? SAMPLE_FRAMES_PYTHON
-					 : by == BY_NATIVE ? SAMPLE_FRAMES_NATIVE
-							   : SAMPLE_FRAMES_ALL;
 	const bool by_path = by != BY_PYTHON && by != BY_NATIVE && by != BY_ALL;
-	struct sample_walk walk;
+	const struct sample_stacks *stacks = sample_stacks_of(
+		cells, by_path           ? SAMPLE_FRAMES_MERGED
+		       : by == BY_PYTHON ? SAMPLE_FRAMES_PYTHON
+		       : by == BY_NATIVE ? SAMPLE_FRAMES_NATIVE
+					 : SAMPLE_FRAMES_ALL);
+	struct stack_adder adder = { .cells = cells,
+		.stacks = stacks,
+		.tree = tree,
+		.outer = by_path ? find_outer(cells, stacks) : NULL,
+		.limits_depth = true };
 
-	sample_walk_begin(&walk, cells);
 	for (uint32_t id = 0; id < tree->count; id++)
 		if (tree->nodes[id].sampled)
 			tree->nodes[id].sampled->self = (struct sample_sums){ .samples = 0 };
-	for (size_t i = 0; i < cells->count; i++) {
-		if (by_path)
-			sample_walk_inside(&walk, &cells->cells[i]);
-		else
-			sample_stack_set(&walk.stack, cells, &cells->cells[i], which);
-		add_sums(tree, graft_stack(tree, by_path ? cells->cells[i].node : 0, &walk),
-			&cells->cells[i]);
-	}
-	sample_walk_end(&walk);
+	for (size_t i = 0; i < cells->count; i++)
+		add_stack(&adder, i, by_path ? cells->cells[i].node : 0);
+	adder_free(&adder);
 }
 
 /* The sums of a node are those of its own function, so they are not those of the nodes below. */
@@ -253,72 +342,112 @@ static void add_caller_sums(struct tree *tree, uint32_t node, const struct sampl
 
 struct tree *sample_tree_of_callers(struct sample_cells *cells, enum sample_frames which)
 {
+	const struct sample_stacks *stacks = sample_stacks_of(cells, which);
 	struct tree *tree = new_sample_tree();
-	struct sample_walk walk = { .cells = cells };
 
 	for (size_t i = 0; i < cells->count; i++) {
-		uint32_t at = 0;
+		uint32_t node = 0;
 
-		sample_stack_set(&walk.stack, cells, &cells->cells[i], which);
-		for (size_t frame = walk.stack.count; frame-- > 0;) {
-			at = frame_child(tree, at, &walk, &walk.stack.frames[frame]);
-			add_caller_sums(tree, at, &cells->cells[i]);
+		for (uint32_t at = stacks->of_cell[i]; at; at = stacks->all[at].caller) {
+			node = frame_child(cells, tree, node, &stacks->all[at].frame);
+			add_caller_sums(tree, node, &cells->cells[i]);
 		}
 	}
-	sample_stack_free(&walk.stack);
 	return tree;
 }
 
+/* ---- flat trees ---- */
+
+/* Of each frame of the stacks. */
+struct flat_frame {
+	uint32_t node;           /* its function, line or library; 0: none so far */
+	bool is_again;           /* an outer frame has the same node */
+	struct sample_sums sums; /* of the stacks that end in it; then of all those with it */
+};
+
 /* Returns the node of a frame's function, line or library. */
-static uint32_t flat_child(struct tree *tree, struct sample_walk *walk,
+static uint32_t flat_child(const struct sample_cells *cells, struct tree *tree,
 	const struct sample_frame *frame, enum rows_by by)
 {
-	const struct sample_function *function = &walk->cells->functions.all[frame->function];
-	const uint32_t library = by == BY_LIBRARY ? sample_function_library(&walk->cells->functions,
-							    frame->function)
+	const struct sample_function *function = &cells->functions.all[frame->function];
+	const uint32_t library = by == BY_LIBRARY ? sample_function_library(
+							    &cells->functions, frame->function)
 						  : 0;
 
 	if (library)
 		return tree_child(tree, 0, library, 0, NODE_LIBRARY);
 	if (by == BY_LINE && frame->line)
-		return tree_child(
-			tree, 0, function->name, line_text(walk->cells, frame), NODE_PYTHON);
-	return frame_child(tree, 0, walk, frame);
+		return tree_child(tree, 0, function->name, line_text(cells, frame), NODE_PYTHON);
+	return frame_child(cells, tree, 0, frame);
 }
 
 /* Leaves out what the innermost source line of the stack called: native functions, the kernel.
  * A stack without any line stays whole. */
-static void end_at_line(struct sample_stack *stack)
+static uint32_t innermost_line(const struct sample_stacks *stacks, uint32_t innermost)
 {
-	for (size_t count = stack->count; count > 0; count--)
-		if (stack->frames[count - 1].line) {
-			stack->count = count;
-			return;
-		}
+	for (uint32_t at = innermost; at; at = stacks->all[at].caller)
+		if (stacks->all[at].frame.line)
+			return at;
+	return innermost;
+}
+
+static bool has_outer(
+	const struct sample_stacks *stacks, const struct flat_frame *flat, uint32_t at)
+{
+	const uint32_t node = flat[at].node;
+
+	do
+		at = stacks->all[at].caller;
+	while (at && flat[at].node != node);
+	return at != 0;
+}
+
+/* Adds the frames of a stack that have no node so far, the outermost first. */
+static void add_flat_stack(const struct sample_cells *cells, const struct sample_stacks *stacks,
+	struct tree *tree, struct flat_frame *flat, uint32_t innermost, enum rows_by by)
+{
+	uint32_t path[SAMPLE_STACK_MAX], count = 0;
+
+	for (uint32_t at = innermost; at && !flat[at].node; at = stacks->all[at].caller)
+		path[count++] = at;
+	while (count) {
+		const uint32_t at = path[--count];
+
+		flat[at].node = flat_child(cells, tree, &stacks->all[at].frame, by);
+		flat[at].is_again = has_outer(stacks, flat, at);
+		tree_sampled(tree, flat[at].node);
+	}
+}
+
+/* Adds the samples of each frame to its node, except where an outer frame has it, too. */
+static void add_flat_totals(
+	const struct sample_stacks *stacks, struct tree *tree, struct flat_frame *flat)
+{
+	for (size_t at = stacks->count - 1; at > 0; at--) {
+		if (!flat[at].node)
+			continue;
+		sample_sums_add(&flat[stacks->all[at].caller].sums, &flat[at].sums);
+		if (!flat[at].is_again)
+			sample_sums_add(&tree->nodes[flat[at].node].sampled->total, &flat[at].sums);
+	}
 }
 
 struct tree *sample_tree_flat(struct sample_cells *cells, enum rows_by by, enum sample_frames which)
 {
+	const struct sample_stacks *stacks = sample_stacks_of(cells, which);
 	struct tree *tree = new_sample_tree();
-	struct sample_walk walk = { .cells = cells };
-	uint32_t *last = NULL, node = 0; /* by node: the last cell that counted for it, + 1 */
-	size_t room = 0;
+	struct flat_frame *flat = xcalloc(stacks->count * sizeof *flat);
 
 	for (size_t i = 0; i < cells->count; i++) {
-		sample_stack_set(&walk.stack, cells, &cells->cells[i], which);
+		uint32_t innermost = stacks->of_cell[i];
+
 		if (by == BY_LINE && which == SAMPLE_FRAMES_MERGED)
-			end_at_line(&walk.stack);
-		for (size_t frame = 0; frame < walk.stack.count; frame++) {
-			node = flat_child(tree, &walk, &walk.stack.frames[frame], by);
-			ARRAY_GROW(last, room, tree->count);
-			if (last[node] == (uint32_t)i + 1)
-				continue;
-			last[node] = (uint32_t)i + 1;
-			sample_sums_add(&tree_sampled(tree, node)->total, &cells->cells[i].sums);
-		}
-		add_sums(tree, node, &cells->cells[i]);
+			innermost = innermost_line(stacks, innermost);
+		add_flat_stack(cells, stacks, tree, flat, innermost, by);
+		sample_sums_add(&flat[innermost].sums, &cells->cells[i].sums);
+		add_sums(tree, flat[innermost].node, &cells->cells[i]);
 	}
-	free(last);
-	sample_stack_free(&walk.stack);
+	add_flat_totals(stacks, tree, flat);
+	free(flat);
 	return tree;
 }

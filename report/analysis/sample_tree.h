@@ -9,26 +9,13 @@
 
 #include "report/analysis/sample_stacks.h"
 
-/* The stacks of the samples at the nodes of the call tree, without the frames that are outside of
- * the node's ranges. */
-struct sample_walk {
-	struct sample_cells *cells;
-	struct sample_stack stack;
-	struct outer_frames *outer; /* private: by node */
-	uint32_t outer_count;
-};
-
-void sample_walk_begin(struct sample_walk *walk, struct sample_cells *cells);
-void sample_walk_end(struct sample_walk *walk);
-/* Sets walk->stack to the merged frames of a cell that are inside the ranges of its node. Which
- * frames are outside is not recorded: those that all stacks of a node and of the nodes below it
- * have in common are left out, except the innermost of them. */
-void sample_walk_inside(struct sample_walk *walk, const struct sample_cell *cell);
 enum node_kind sample_node_kind(const struct sample_cells *cells, const struct sample_frame *frame);
 
 /* Each returns a tree that the caller frees. */
 
-/* The functions below the nodes of the call tree in which they ran. `node_of`, if not NULL,
+/* The functions below the nodes of the call tree in which they ran. Which frames are outside of a
+ * node's ranges is not recorded: those that all stacks of a node and of the nodes below it have in
+ * common are left out, except the innermost of them. `node_of`, if not NULL,
  * receives for each node of the call tree that of the new tree, or 0; the caller frees it. */
 struct tree *sample_tree_by_path(struct sample_cells *cells, uint32_t **node_of);
 /* Moves the samples of the process's call tree to functions, which it adds to that tree: below the

@@ -622,6 +622,7 @@ struct options command_line_parse(int argc, char **argv)
 	options.no_percentiles = options.view->no_percentiles ||
 				 (options.by != BY_NAME &&
 					 strcmp(options.view->name, "flame") != 0);
+	options.shows_samples = options.view->shows_samples || rows_by_samples(options.by);
 	if (options.view->subject && options.file_count) {
 		options.subject = *options.files++;
 		options.file_count--;

@@ -53,6 +53,7 @@ const struct view view_list[] = {
 		.layout = LAYOUT_SUMMARY,
 		.columns = "id parent depth " NODE_COLUMNS,
 		.text = NODE_TEXT,
+		.shows_samples = true,
 		.min_percent = 1,
 		.focus = true,
 		.draw = draw_summary,
@@ -308,6 +309,7 @@ const struct view view_list[] = {
 			   "share_of_ns share_of gain_ns gain_share same_idle_as "
 			   "provenance",
 		.text = "",
+		.shows_samples = true,
 		.sort = "impact_ns",
 		.read_in = diagnose_read_in,
 		.arrange = arrange_diagnose,
@@ -369,18 +371,21 @@ const struct view view_list[] = {
 			   "tools merge, into the folder -o",
 		.columns = "",
 		.text = "",
+		.shows_samples = true,
 		.takes_folders = true,
 		.run = part_view },
 	{ .name = "export",
 		.summary = "the trace in the FORMAT of another tool: folded, speedscope, pprof, "
 			   "dot, graph, chrome, perfetto, sqlite, opprof",
 		.subject = "FORMAT",
+		.shows_samples = true,
 		.columns = "",
 		.text = "",
 		.run = export_view },
 	{ .name = "flame",
 		.summary = "flame graphs as one page of HTML: GPU, CPU and idle time, memory, "
 			   "counters; of a trace, or of what changed from BEFORE to AFTER",
+		.shows_samples = true,
 		.columns = "",
 		.text = "",
 		.traces = "TRACE | BEFORE AFTER",
@@ -389,6 +394,7 @@ const struct view view_list[] = {
 		.summary = "one page of HTML: verdict, findings, timeline, flame graph, memory, "
 			   "idle time, steps and kernels; of several ranks, or of what changed "
 			   "from BEFORE to AFTER, too",
+		.shows_samples = true,
 		.columns = "",
 		.text = "",
 		.run = html_view },

@@ -3,8 +3,10 @@
  * Rules about what samples of threads show: the language, the garbage collector, locks, cores, and
  * the kernel.
  */
-#include "report/analysis/sample_tree.h"
+#include "report/analysis/sample_stacks.h"
+#include "report/base/alloc.h"
 #include "report/diagnose/diagnosis_internal.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* The samples that a rule is about. */
@@ -40,15 +42,60 @@ static bool has_name(const struct sample_cells *cells, uint32_t function, const 
 	return name.length >= strlen(start) && !memcmp(name.bytes, start, strlen(start));
 }
 
-/* Returns whether a frame of the stack has one of the names, which end with NULL. */
-static bool stack_has(const struct sample_cells *cells, const struct sample_stack *stack,
-	const char *const *names)
+/* The stacks with the interpreter's own functions, and for each of their frames whether it or one
+ * of its callers has one of some names. NULL: no function has one, so no stacks were made. */
+struct named_stacks {
+	const struct sample_stacks *stacks;
+	bool *named;
+};
+
+static bool has_one_of(
+	const struct sample_cells *cells, uint32_t function, const char *const *names)
 {
-	for (size_t i = 0; i < stack->count; i++)
-		for (const char *const *name = names; *name; name++)
-			if (has_name(cells, stack->frames[i].function, *name))
-				return true;
+	for (; *names; names++)
+		if (has_name(cells, function, *names))
+			return true;
 	return false;
+}
+
+static bool any_has_one_of(const struct sample_cells *cells, const char *const *names)
+{
+	for (uint32_t i = 1; i < cells->functions.count; i++)
+		if (has_one_of(cells, i, names))
+			return true;
+	return false;
+}
+
+/* Finds functions whose names begin with one of `names`, which end with NULL. */
+static struct named_stacks find_named(struct sample_cells *cells, const char *const *names)
+{
+	struct named_stacks found = { .named = NULL };
+	bool *functions;
+
+	if (!any_has_one_of(cells, names))
+		return found;
+	found.stacks = sample_stacks_of(cells, SAMPLE_FRAMES_ALL);
+	found.named = xcalloc(found.stacks->count);
+	functions = xcalloc(cells->functions.count);
+	for (uint32_t i = 1; i < cells->functions.count; i++)
+		functions[i] = has_one_of(cells, i, names);
+	for (size_t at = 1; at < found.stacks->count; at++) {
+		const struct stack_frame *frame = &found.stacks->all[at];
+
+		found.named[at] = found.named[frame->caller] || functions[frame->frame.function];
+	}
+	free(functions);
+	return found;
+}
+
+/* Returns the outermost frame of the stack of a cell with one of the names, or NULL. */
+static const struct sample_frame *outermost(const struct named_stacks *found, size_t cell)
+{
+	const uint32_t innermost = found->named ? found->stacks->of_cell[cell] : 0;
+
+	if (!innermost || !found->named[innermost])
+		return NULL;
+	return &found->stacks->all[stack_frame_at(found->stacks, innermost, 1)].frame;
 }
 
 static bool is_in_operator(const struct profile *profile, uint32_t node)
@@ -119,24 +166,23 @@ void diagnose_python_bound(struct diagnosis *diagnosis, struct finding *finding)
 	struct sample_share share = {
 		.whole_ns = diagnosis->profile->sampled_threads[thread].sums.cpu_ns
 	};
-	struct sample_stack stack = { .frames = NULL };
+	const struct sample_stacks *stacks;
 
 	if (!cells->python) {
 		finding_set_unchecked(finding, "the samples have no frames of Python");
 		return;
 	}
+	stacks = sample_stacks_of(cells, SAMPLE_FRAMES_MERGED);
 	for (size_t i = 0; i < cells->count; i++) {
 		const struct sample_cell *cell = &cells->cells[i];
+		const struct sample_frame *frame = &stacks->all[stacks->of_cell[i]].frame;
 
 		if (cell->thread != thread || !cell->sums.cpu_ns ||
 			is_in_operator(diagnosis->profile, cell->node))
 			continue;
-		sample_stack_set(&stack, cells, cell, SAMPLE_FRAMES_MERGED);
-		if (cells->functions.all[stack.frames[stack.count - 1].function].kind ==
-			SAMPLE_PYTHON)
-			add_to_share(&share, cell, &stack.frames[stack.count - 1]);
+		if (cells->functions.all[frame->function].kind == SAMPLE_PYTHON)
+			add_to_share(&share, cell, frame);
 	}
-	sample_stack_free(&stack);
 	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_PYTHON))
 		return;
 	finding_set_found(finding, cells->native ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM);
@@ -162,18 +208,20 @@ void diagnose_garbage_collection(struct diagnosis *diagnosis, struct finding *fi
 	static const char *const names[] = { "gc_collect", "_PyGC_Collect", "_PyGC_Run", NULL };
 	struct sample_cells *cells = sample_cells_of(diagnosis->process);
 	struct sample_share share = { .whole_ns = cells->sums.cpu_ns };
-	struct sample_stack stack = { .frames = NULL };
+	struct named_stacks found;
 
 	if (!cells->native) {
 		finding_set_unchecked(finding, "the samples have no native frames");
 		return;
 	}
+	found = find_named(cells, names);
 	for (size_t i = 0; i < cells->count; i++) {
-		sample_stack_set(&stack, cells, &cells->cells[i], SAMPLE_FRAMES_ALL);
-		if (cells->cells[i].sums.cpu_ns && stack_has(cells, &stack, names))
-			add_to_share(&share, &cells->cells[i], &stack.frames[0]);
+		const struct sample_frame *frame = outermost(&found, i);
+
+		if (cells->cells[i].sums.cpu_ns && frame)
+			add_to_share(&share, &cells->cells[i], frame);
 	}
-	sample_stack_free(&stack);
+	free(found.named);
 	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_GARBAGE))
 		return;
 	finding_set_found(finding, CONFIDENCE_HIGH);
@@ -192,7 +240,7 @@ void diagnose_garbage_collection(struct diagnosis *diagnosis, struct finding *fi
 static uint32_t waiting_thread(
 	struct sample_cells *cells, const char *const *names, struct sample_share *most)
 {
-	struct sample_stack stack = { .frames = NULL };
+	struct named_stacks found = find_named(cells, names);
 	uint32_t thread = 0;
 
 	for (uint32_t i = 0; i < cells->process->profile->sampled_thread_count; i++) {
@@ -202,19 +250,17 @@ static uint32_t waiting_thread(
 
 		for (size_t at = 0; at < cells->count && sums->blocked_ns; at++) {
 			const struct sample_cell *cell = &cells->cells[at];
+			const struct sample_frame *frame = outermost(&found, at);
 
-			if (cell->thread != i || cell->state != TRACE_SAMPLE_BLOCKED)
-				continue;
-			sample_stack_set(&stack, cells, cell, SAMPLE_FRAMES_ALL);
-			if (stack_has(cells, &stack, names))
-				add_to_share(&share, cell, &stack.frames[0]);
+			if (cell->thread == i && cell->state == TRACE_SAMPLE_BLOCKED && frame)
+				add_to_share(&share, cell, frame);
 		}
 		if (share.ns > most->ns) {
 			*most = share;
 			thread = i;
 		}
 	}
-	sample_stack_free(&stack);
+	free(found.named);
 	return thread;
 }
 

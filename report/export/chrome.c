@@ -264,7 +264,7 @@ static void read_samples(struct chrome_samples *samples, struct processes *proce
 	for (size_t i = 0; i < processes->shown; i++) {
 		samples->of[i] = record_samples_read(&processes->all[i]);
 		samples->first_frame[i] = frames;
-		frames += samples->of[i] ? samples->of[i]->frame_count : 0;
+		frames += samples->of[i] ? samples->of[i]->stacks->count : 0;
 	}
 }
 
@@ -293,7 +293,7 @@ static void put_sampled_thread_names(struct chrome *chrome)
 static void put_stack_frame(
 	struct output *out, const struct record_samples *samples, uint32_t number, uint64_t first)
 {
-	const struct stack_frame *frame = &samples->frames[number];
+	const struct stack_frame *frame = &samples->stacks->all[number];
 	const struct string_view name = record_frame_name(samples, frame),
 				 file = record_frame_file(samples, frame);
 	char line[24] = "";
@@ -321,7 +321,7 @@ static void put_stack_frames(
 {
 	output_string(out, ",\"stackFrames\":{");
 	for (size_t i = 0; i < processes->shown; i++)
-		for (uint32_t k = 1; samples->of[i] && k < samples->of[i]->frame_count; k++)
+		for (uint32_t k = 1; samples->of[i] && k < samples->of[i]->stacks->count; k++)
 			put_stack_frame(out, samples->of[i], k, samples->first_frame[i]);
 	output_char(out, '}');
 }

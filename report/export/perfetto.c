@@ -718,7 +718,7 @@ static void add_mapping(struct perfetto *perfetto, uint32_t file, struct string_
 static void add_stack_frame(
 	struct perfetto *perfetto, struct sample_sequence *sequence, uint32_t number)
 {
-	const struct stack_frame *frame = &sequence->samples->frames[number];
+	const struct stack_frame *frame = &sequence->samples->stacks->all[number];
 	const struct sample_function *function =
 		&sequence->samples->cells->functions.all[frame->frame.function];
 
@@ -742,7 +742,7 @@ static void add_stack_frame(
 static void put_stack(
 	struct perfetto *perfetto, struct sample_sequence *sequence, uint32_t innermost)
 {
-	const struct stack_frame *frames = sequence->samples->frames;
+	const struct stack_frame *frames = sequence->samples->stacks->all;
 	uint32_t path[SAMPLE_STACK_MAX];
 	size_t count = 0;
 

@@ -7,18 +7,11 @@
  *
  *	while (record_samples_next(samples, &sample))
  *		...
- *
- * The frames of all stacks form a tree: a frame has a number from 1, and its caller a lower one.
  */
 #ifndef PPERF_REPORT_EXPORT_RECORD_SAMPLES_H
 #define PPERF_REPORT_EXPORT_RECORD_SAMPLES_H
 
 #include "report/analysis/sample_stacks.h"
-
-struct stack_frame {
-	uint32_t caller; /* number of a frame; 0: it is the outermost */
-	struct sample_frame frame;
-};
 
 struct record_sample {
 	uint64_t at_ns;                 /* since the trace's start */
@@ -31,11 +24,8 @@ struct record_sample {
 
 struct record_samples {
 	struct sample_cells *cells;
-	struct stack_frame *frames; /* entry 0 is not used */
-	size_t frame_count, frame_room;
-	struct hash_index index; /* private, as the rest */
-	uint32_t *innermost;     /* by cell */
-	struct external_sort *sorted;
+	const struct sample_stacks *stacks;
+	struct external_sort *sorted; /* private */
 };
 
 /* Returns the samples of the process, or NULL if it has none. */

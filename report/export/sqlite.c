@@ -381,8 +381,8 @@ static void put_frames(struct database *database, const struct record_samples *s
 {
 	struct sqlite_rows *rows = database->frames;
 
-	for (uint32_t number = 1; number < samples->frame_count; number++) {
-		const struct stack_frame *frame = &samples->frames[number];
+	for (uint32_t number = 1; number < samples->stacks->count; number++) {
+		const struct stack_frame *frame = &samples->stacks->all[number];
 
 		sqlite_put_number(rows, place_id(database, number));
 		sqlite_put_number(rows, database->number);

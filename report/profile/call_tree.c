@@ -5,6 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SAMPLED_PARTS 64u
+
+/* Memory for parts of nodes. A tree of functions has one of each node. */
+struct sampled_parts {
+	struct sampled_parts *next;
+	unsigned used;
+	struct node_sampled parts[SAMPLED_PARTS];
+};
+
 /* What distinguishes the children of a node. */
 struct child_key {
 	uint32_t parent, name, domain, class;
@@ -76,10 +85,15 @@ void tree_free(struct tree *tree)
 		free(tree->nodes[id].gpu);
 		free(tree->nodes[id].memory);
 		free(tree->nodes[id].tensors);
-		free(tree->nodes[id].sampled);
 		if (tree->nodes[id].worst)
 			free(tree->nodes[id].worst->own);
 		free(tree->nodes[id].worst);
+	}
+	while (tree->sampled) {
+		struct sampled_parts *parts = tree->sampled;
+
+		tree->sampled = parts->next;
+		free(parts);
 	}
 	mapped_free(tree->nodes, tree->room * sizeof *tree->nodes);
 	mapped_free(tree->recent, tree->room * sizeof *tree->recent);
@@ -226,21 +240,16 @@ struct node_worst *tree_worst(struct tree *tree, uint32_t node)
 	return *worst;
 }
 
-struct node_sampled *tree_sampled(struct tree *tree, uint32_t node)
+struct node_sampled *tree_new_sampled(struct tree *tree, uint32_t node)
 {
-	struct node_sampled **sampled = &tree->nodes[node].sampled;
+	struct sampled_parts *parts = tree->sampled;
 
-	if (!*sampled)
-		*sampled = xcalloc(sizeof **sampled);
-	return *sampled;
-}
-
-void sample_sums_add(struct sample_sums *to, const struct sample_sums *from)
-{
-	to->samples += from->samples;
-	to->cpu_ns += from->cpu_ns;
-	to->waits_ns += from->waits_ns;
-	to->blocked_ns += from->blocked_ns;
+	if (!parts || parts->used == SAMPLED_PARTS) {
+		parts = xcalloc(sizeof *parts);
+		parts->next = tree->sampled;
+		tree->sampled = parts;
+	}
+	return tree->nodes[node].sampled = &parts->parts[parts->used++];
 }
 
 void tree_count(struct tree *tree, uint32_t id, uint64_t duration_ns)

@@ -195,9 +195,10 @@ struct tree {
 	uint32_t (*recent)[2];
 	struct percentiles_budget budget;
 	struct percentiles_budget delay_budget;
-	struct launch_delays *delays; /* what launch_delays_percentile has computed */
-	bool has_parts;               /* some GPU work is not forward; set by tree_sum */
-	bool is_grouped;              /* its nodes are rows of --by, not of the call tree */
+	struct launch_delays *delays;  /* what launch_delays_percentile has computed */
+	struct sampled_parts *sampled; /* memory of the nodes' part `sampled`, of call_tree.c */
+	bool has_parts;                /* some GPU work is not forward; set by tree_sum */
+	bool is_grouped;               /* its nodes are rows of --by, not of the call tree */
 };
 
 struct tree *tree_new(void);
@@ -226,7 +227,7 @@ static inline struct node_gpu *tree_gpu(struct tree *tree, uint32_t node);
 static inline struct node_memory *tree_memory(struct tree *tree, uint32_t node);
 static inline struct node_tensors *tree_tensors(struct tree *tree, uint32_t node);
 struct node_worst *tree_worst(struct tree *tree, uint32_t node);
-struct node_sampled *tree_sampled(struct tree *tree, uint32_t node);
+static inline struct node_sampled *tree_sampled(struct tree *tree, uint32_t node);
 
 /* As tree_child, for a node without instances of its own. */
 uint32_t tree_group(
@@ -240,7 +241,13 @@ uint32_t tree_captured_child(struct tree *tree, uint32_t parent, uint32_t like);
 void tree_count(struct tree *tree, uint32_t node, uint64_t duration_ns);
 
 /* Adds `from` to `to`. */
-void sample_sums_add(struct sample_sums *to, const struct sample_sums *from);
+static inline void sample_sums_add(struct sample_sums *to, const struct sample_sums *from)
+{
+	to->samples += from->samples;
+	to->cpu_ns += from->cpu_ns;
+	to->waits_ns += from->waits_ns;
+	to->blocked_ns += from->blocked_ns;
+}
 
 /* Computes the totals of all nodes. Called after the last figure; may be called again. */
 void tree_sum(struct tree *tree);
@@ -268,6 +275,7 @@ uint32_t tree_child_lookup(
 struct node_gpu *tree_new_gpu(struct tree *tree, uint32_t node);
 struct node_memory *tree_new_memory(struct tree *tree, uint32_t node);
 struct node_tensors *tree_new_tensors(struct tree *tree, uint32_t node);
+struct node_sampled *tree_new_sampled(struct tree *tree, uint32_t node);
 
 static inline uint32_t tree_child(
 	struct tree *tree, uint32_t parent, uint32_t name, uint32_t domain, enum node_kind kind)
@@ -300,6 +308,13 @@ static inline struct node_tensors *tree_tensors(struct tree *tree, uint32_t node
 	struct node_tensors *tensors = tree->nodes[node].tensors;
 
 	return __builtin_expect(tensors != NULL, 1) ? tensors : tree_new_tensors(tree, node);
+}
+
+static inline struct node_sampled *tree_sampled(struct tree *tree, uint32_t node)
+{
+	struct node_sampled *sampled = tree->nodes[node].sampled;
+
+	return __builtin_expect(sampled != NULL, 1) ? sampled : tree_new_sampled(tree, node);
 }
 
 #endif

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static_assert(sizeof(struct profile) == 1000, "write and read a new member of the profile");
+static_assert(sizeof(struct profile) == 1016, "write and read a new member of the profile");
 static_assert(sizeof(struct profile_totals) == 296, "check a new member of the totals");
 static_assert(sizeof(struct launch_config) == 184, "write and read a new member");
 static_assert(sizeof(struct sampled_thread) == 64, "check a new member");
+static_assert(sizeof(struct placed_samples) == 48, "check a new member");
 
 /* ---- launch configurations ---- */
 
@@ -77,6 +78,42 @@ static struct node_names *read_names(const struct profile *profile, struct value
 	group->summed = true;
 	free(instances);
 	return names;
+}
+
+/* ---- places of samples ---- */
+
+static void write_places(const struct sample_places *places, struct value_writer *writer)
+{
+	value_write_u64(writer, places != NULL);
+	if (!places)
+		return;
+	value_write_array(writer, places->all, places->count, sizeof *places->all);
+	value_write_array(writer, places->counted, places->counted_count, sizeof *places->counted);
+}
+
+/* The tree and the threads were read before. Ids of frames and names need no check. */
+static struct sample_places *read_places(const struct profile *profile, struct value_reader *reader)
+{
+	struct sample_places *places;
+	uint64_t count;
+
+	if (!value_read_below(reader, 1))
+		return NULL;
+	places = sample_places_new(NULL);
+	places->all = value_read_array(reader, &count, UINT32_MAX, sizeof *places->all);
+	places->count = places->room = (size_t)count;
+	places->counted = value_read_array(reader, &count, UINT32_MAX, sizeof *places->counted);
+	places->counted_count = places->counted_room = (size_t)count;
+	for (size_t i = 0; i < places->counted_count && !reader->failed; i++) {
+		const struct sample_place *place;
+
+		if (!value_check(reader, places->counted[i] < places->count))
+			break;
+		place = &places->all[places->counted[i]].place;
+		value_check(reader, place->node && place->node < profile->tree->count &&
+					    place->thread < profile->sampled_thread_count);
+	}
+	return places;
 }
 
 /* ---- the profile ---- */
@@ -157,6 +194,7 @@ void profile_write(const struct profile *profile, struct value_writer *writer)
 	value_write_array(writer, profile->array, profile->number, sizeof *profile->array);
 	PROFILE_ARRAYS(X)
 #undef X
+	write_places(profile->sample_places, writer);
 	memory_write(profile->memory, writer);
 }
 
@@ -173,6 +211,7 @@ struct profile *profile_read(struct trace_reader *reader, struct string_table *t
 	profile->kernels = read_kernels(profile->tree, string_table_count(texts), from);
 	profile->names = read_names(profile, from);
 	read_arrays(profile, from);
+	profile->sample_places = read_places(profile, from);
 	profile->memory = memory_read(profile, from);
 	return profile;
 }

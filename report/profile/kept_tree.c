@@ -8,7 +8,7 @@
 static_assert(sizeof(struct node) == 192, "write and read a new member of a node");
 static_assert(sizeof(struct node_gpu) == 144, "write and read a new member of its GPU part");
 static_assert(sizeof(struct node_worst) == 96, "write and read a new member of its worst instance");
-static_assert(sizeof(struct tree) == 96, "write and read a new member of the tree");
+static_assert(sizeof(struct tree) == 104, "write and read a new member of the tree");
 
 #define DEPTH_MAX (4 * TREE_DEPTH_MAX) /* ranges, calls, a graph, and what was captured in it */
 

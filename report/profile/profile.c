@@ -468,6 +468,7 @@ static void free_contents(struct profile *profile)
 	free(profile->apis);
 	free(profile->threads);
 	free(profile->sampled_threads);
+	sample_places_free(profile->sample_places);
 	free(profile->oom_ranges);
 	free(profile->oom_threads);
 }
@@ -492,6 +493,8 @@ static void run_passes(struct profile *profile)
 	for (;;) {
 		reader_rewind(profile->reader);
 		reader_join(profile->reader);
+		if (profile->options.no_samples)
+			reader_leave_out_samples(profile->reader);
 		begin_events(profile);
 		profile->state->tracks_instances |= profile->timeline != NULL;
 		run_events(profile);
@@ -544,6 +547,7 @@ static void finish_profile(struct profile *profile)
 	for (uint32_t id = 1; id < profile->tree->count; id++)
 		resolve_worst(profile, id);
 	counted_ranges_finish(profile);
+	profile_samples_finish(profile);
 	module_group_finish(node_names_module_group(profile->names));
 	tree_sum(profile->tree);
 	compute_totals(profile);
@@ -578,6 +582,8 @@ struct profile_options profile_options_for_observer(
 	options.target = NULL;
 	options.observer = observer;
 	options.no_timeline = options.no_owners_and_delays = options.no_percentiles = true;
+	options.sample_places = false;
+	options.no_samples = !observer->sample;
 	return options;
 }
 

@@ -19,6 +19,7 @@
 #include "report/profile/memory_owners.h"
 #include "report/profile/metric.h"
 #include "report/profile/node_names.h"
+#include "report/profile/sample_places.h"
 #include "report/steps/find_steps.h"
 #include "report/gpu/device_timeline.h"
 #include "report/steps/schedule_windows.h"
@@ -188,6 +189,10 @@ struct profile_options {
 	bool no_timeline;          /* skip busy and idle time */
 	bool no_owners_and_delays; /* skip who ended idle gaps, and launch delays */
 	bool no_percentiles;       /* skip percentiles of nodes */
+	bool sample_places;        /* make profile.sample_places */
+	bool no_samples;           /* leave out samples (reader_leave_out_samples) */
+	/* Receives the samples in place of the sums of sample_places. NULL: none. */
+	const struct sample_visitor *sample_visitor;
 };
 
 /* Counts over the whole trace, whatever the options are. */
@@ -306,7 +311,8 @@ struct profile {
 	/* The threads that were sampled, in the order in which they were first seen. */
 	struct sampled_thread *sampled_threads;
 	size_t sampled_thread_count, sampled_thread_room;
-	struct sample_sums sampled; /* of all nodes */
+	struct sample_sums sampled;          /* of all nodes */
+	struct sample_places *sample_places; /* NULL: not wanted, or there are no samples */
 	/* There are samples, but no ranges, calls, GPU work and memory in which they could be. */
 	bool only_samples;
 	/* of each entry of memory->ooms and memory->failed; outermost first */

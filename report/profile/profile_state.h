@@ -161,6 +161,11 @@ static inline int profile_next_event(
 {
 	const struct profile_state *state = profile->state;
 
+	const struct trace_reader *reader = profile->reader;
+
+	/* samples follow each other */
+	if (reader->next != reader->end && reader->next->kind == TRACE_SAMPLE)
+		return reader_next(profile->reader, event);
 	return state->tracks_instances && !(state->small_instances && state->tracks_target_only)
 		       ? reader_next(profile->reader, event)
 		       : profile_run_ranges(profile, event, events);
@@ -231,6 +236,8 @@ void sampled_index_thread(struct profile *profile, struct profile_thread *thread
 /* Notes that the stream of `thread` has ended. */
 void sampled_index_thread_end(struct profile *profile, const struct profile_thread *thread);
 void sampled_index_free(struct sampled_index *index); /* NULL is allowed */
+/* Adds the samples of all places to their nodes and threads, after the last event. */
+void profile_samples_finish(struct profile *profile);
 /* Returns the thread, and sets `*depth` to the index of the frame there, that own what happens on
  * `thread` now. The owner is the innermost range of `thread`. If there is none, or if it began
  * before the current section, the owner is the section's frame. NULL: no owner. */

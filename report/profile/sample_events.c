@@ -122,44 +122,67 @@ static uint32_t owner_without_range(struct profile *profile, const struct profil
 	return profile_unattributed_node(profile, profile->state->nodes[0]);
 }
 
-static struct sample_sums sums_of(const struct trace_sample *sample)
+/* Returns the places of the samples, or NULL if they are not wanted. */
+static struct sample_places *places_of(struct profile *profile)
 {
-	const uint64_t ns = (uint64_t)sample->weight * TRACE_SAMPLE_WEIGHT_NS;
-	struct sample_sums sums = { .samples = 0 };
+	const struct profile_options *options = &profile->options;
 
-	switch (sample->state) {
-	case TRACE_SAMPLE_WAITS_FOR_CORE:
-		sums.waits_ns = ns;
-		break;
-	case TRACE_SAMPLE_BLOCKED:
-		sums.blocked_ns = ns;
-		break;
-	default:
-		sums.samples = 1;
-		sums.cpu_ns = ns;
-	}
-	return sums;
+	if (!profile->sample_places && (options->sample_places || options->sample_visitor))
+		profile->sample_places = sample_places_new(options->sample_visitor);
+	return profile->sample_places;
 }
 
-/* Adds the sample to its node and thread, as far as it counts, and reports it. */
-static void add_sample(struct profile *profile, const struct trace_event *event,
-	struct sampled_entry *entry, uint32_t node, const struct sample_sums *sums)
+static inline void add_sums(
+	struct profile *profile, uint32_t node, uint32_t thread, const struct sample_sums *sums)
+{
+	sample_sums_add(&tree_sampled(profile->tree, node)->self, sums);
+	sample_sums_add(&profile->sampled_threads[thread].sums, sums);
+	sample_sums_add(&profile->sampled, sums);
+}
+
+void profile_samples_finish(struct profile *profile)
+{
+	const struct sample_places *places = profile->sample_places;
+
+	if (!places)
+		return;
+	sample_places_finish(profile->sample_places);
+	for (size_t i = 0; i < places->counted_count; i++) {
+		const struct placed_samples *placed = &places->all[places->counted[i]];
+		const struct sample_sums sums = placed_sums(placed);
+
+		add_sums(profile, placed->place.node, placed->place.thread, &sums);
+	}
+}
+
+static const struct profile_observer *observer_of(const struct profile *profile)
 {
 	const struct profile_observer *observer = profile->options.observer;
-	struct observed_sample sample = { .event = event,
-		.node = node,
-		.owner = node ? node : owner_without_range(profile, entry->stream),
-		.thread = sampled_thread_of(profile, entry),
-		.counts = profile->state->counting };
+
+	return observer && observer->sample ? observer : NULL;
+}
+
+/* Adds the sample to its node and thread, as far as it counts, and reports it. `ns`: the time that
+ * it represents. */
+static inline void add_sample(struct profile *profile, const struct trace_event *event,
+	struct sampled_entry *entry, uint32_t node, uint32_t state, uint64_t ns)
+{
+	const struct profile_observer *observer = observer_of(profile);
+	const struct sample_sums sums = sample_sums_of(state, 1, ns);
+	const uint32_t owner = node ? node : owner_without_range(profile, entry->stream),
+		       thread = sampled_thread_of(profile, entry);
 
 	profile->counts.cpu_samples++;
-	if (sample.counts) {
-		sample_sums_add(&tree_sampled(profile->tree, sample.owner)->self, sums);
-		sample_sums_add(&profile->sampled_threads[sample.thread].sums, sums);
-		sample_sums_add(&profile->sampled, sums);
-	}
-	if (observer && observer->sample)
-		observer->sample(observer->context, &sample);
+	if (profile->state->counting && places_of(profile))
+		sample_places_add(profile->sample_places, event, owner, thread, node != 0);
+	else if (profile->state->counting)
+		add_sums(profile, owner, thread, &sums);
+	if (observer)
+		observer->sample(observer->context, &(struct observed_sample){ .event = event,
+							    .node = node,
+							    .owner = owner,
+							    .thread = thread,
+							    .counts = profile->state->counting });
 }
 
 /* Keeps the clocks of a thread. A thread whose clock went back is another one with the same id. */
@@ -181,40 +204,47 @@ static void add_clock(struct profile *profile, const struct trace_sampled_thread
 	thread->name = record->name ? record->name : thread->name;
 }
 
-static void report_python(struct profile *profile, const struct trace_event *event)
+static void add_python(struct profile *profile, const struct trace_event *event)
 {
-	const struct profile_observer *observer = profile->options.observer;
-	struct sampled_entry *entry = find_entry(profile->state, event->stream->tid);
+	const struct profile_observer *observer = observer_of(profile);
+	const struct sampled_entry *entry = find_entry(profile->state, event->stream->tid);
 
-	if (observer && observer->sample && entry->sampled)
+	if (!entry->sampled)
+		return;
+	if (observer)
 		observer->sample(observer->context,
 			&(struct observed_sample){ .event = event, .thread = entry->sampled - 1 });
+	if (places_of(profile))
+		sample_places_set_python(
+			profile->sample_places, profile->reader, event->record, entry->sampled - 1);
+}
+
+static void add_own_sample(struct profile *profile, const struct trace_event *event)
+{
+	const struct trace_sample *sample = event->record;
+	struct sampled_entry *entry = find_entry(profile->state, sample->tid);
+	const uint32_t node = sample->head.flags & TRACE_SAMPLE_HAS_NODE
+				      ? node_by_id(profile, entry->stream, event->node)
+				      : node_on_stack(entry->stream, 0);
+
+	add_sample(profile, event, entry, node, sample->state,
+		(uint64_t)sample->weight * TRACE_SAMPLE_WEIGHT_NS);
 }
 
 void profile_sample_record(struct profile *profile, const struct trace_event *event)
 {
-	const struct trace_sample *sample = event->record;
-	struct sampled_entry *entry;
-	struct sample_sums sums = { .samples = 1 };
-
 	switch (event->kind) {
 	case TRACE_SAMPLED_THREAD:
 		add_clock(profile, event->record);
 		break;
 	case TRACE_SAMPLE_PYTHON:
-		report_python(profile, event);
+		add_python(profile, event);
 		break;
 	case TRACE_CPU_SAMPLE:
 		add_sample(profile, event, find_entry(profile->state, event->stream->tid),
-			node_on_stack(event->stream->user, 0), &sums);
+			node_on_stack(event->stream->user, 0), TRACE_SAMPLE_ON_CPU, 0);
 		break;
 	default:
-		entry = find_entry(profile->state, sample->tid);
-		sums = sums_of(sample);
-		add_sample(profile, event, entry,
-			sample->head.flags & TRACE_SAMPLE_HAS_NODE
-				? node_by_id(profile, entry->stream, event->node)
-				: node_on_stack(entry->stream, 0),
-			&sums);
+		add_own_sample(profile, event);
 	}
 }

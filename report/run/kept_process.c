@@ -11,6 +11,7 @@
 #define BYTES_MAX (UINT64_C(256) << 20)
 #define NO_OWNERS 1u
 #define NO_PERCENTILES 2u
+#define NO_SAMPLE_PLACES 4u
 
 /* ---- keys ---- */
 
@@ -41,13 +42,14 @@ static struct cache_key key_of_parts(const struct cache_key *key, unsigned left_
 	return of_parts;
 }
 
-/* Returns what the profile does not have: NO_OWNERS, NO_PERCENTILES. */
+/* Returns what the profile does not have: NO_OWNERS, NO_PERCENTILES, NO_SAMPLE_PLACES. */
 static unsigned parts_left_out(const struct process *process, const struct options *options)
 {
 	const struct profile_options wanted = process_profile_options(process, options);
 
 	return (wanted.no_owners_and_delays ? NO_OWNERS : 0) |
-	       (wanted.no_percentiles ? NO_PERCENTILES : 0);
+	       (wanted.no_percentiles ? NO_PERCENTILES : 0) |
+	       (wanted.sample_places ? 0 : NO_SAMPLE_PLACES);
 }
 
 /* ---- writing ---- */
@@ -87,7 +89,10 @@ bool kept_process_encode(struct process *process, FILE *file)
 void kept_process_write(
 	struct process *process, const struct options *options, const struct cache_key *key)
 {
-	const struct cache_key of_parts = key_of_parts(key, parts_left_out(process, options));
+	/* without samples, the profile has all their places */
+	const unsigned not_there = process->profile->counts.cpu_samples ? 0 : NO_SAMPLE_PLACES;
+	const struct cache_key of_parts = key_of_parts(
+		key, parts_left_out(process, options) & ~not_there);
 	struct cache_part part = { .count = 1 };
 	const int fd = cache_key_is_set(key) ? temporary_file_create() : -1;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+b");

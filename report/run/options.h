@@ -115,6 +115,7 @@ struct options {
 	bool brief;           /* the view's short form */
 	bool no_percentiles;  /* the view shows no percentiles of ranges: compute none */
 	bool charges_idle;    /* the view needs the idle time before the work of each node */
+	bool shows_samples;   /* the view needs the functions of CPU samples (sample_cells.h) */
 	bool trends;          /* html: the file has the data of a page of nights */
 	bool whole;           /* flame -f svg: also what is outside of the steps */
 	bool all, no_fold, sources, strict, redact, no_pager, no_progress, no_cache, legend,

@@ -193,6 +193,7 @@ static struct profile_options profile_options_of(const struct options *options)
 		.last_step = options->last_step,
 		.no_owners_and_delays = !needs_owners(options),
 		.no_percentiles = options->no_percentiles,
+		.sample_places = options->shows_samples,
 	};
 }
 
@@ -319,6 +320,7 @@ static bool fill_profile(struct process *process, const struct options *options)
 
 static void use_profile(struct process *process)
 {
+	process->profile->options.sample_places = false;
 	use_profile_metric(process);
 	process->integrity = integrity_of(process->profile);
 	process->complete = process->integrity.complete && process->integrity.conserved;
@@ -392,10 +394,12 @@ void process_detach_all(struct process *process)
 void process_measure(struct process *process, enum metric metric, const char *counter)
 {
 	struct profile_options wanted = process->profile->options;
+	struct sample_places *places = process->profile->sample_places;
 
 	wanted.metric = metric;
 	wanted.pick_metric = false;
 	wanted.counter = counter;
+	process->profile->sample_places = NULL;
 	profile_free(process->critical);
 	profile_free(process->full_names_profile);
 	profile_free(process->profile);
@@ -405,6 +409,7 @@ void process_measure(struct process *process, enum metric metric, const char *co
 	process->critical = process->full_names_profile = NULL;
 	process->flat = process->extra_rows = NULL;
 	process->profile = profile_build(process->reader, process->texts, &wanted);
+	process->profile->sample_places = places;
 	use_profile_metric(process);
 }
 
@@ -644,9 +649,11 @@ static struct profile *build_critical(
 	wanted.pick_metric = false;
 	wanted.target = &target;
 	wanted.no_owners_and_delays = true;
+	wanted.no_samples = true;
 	wanted.no_timeline = process->metric != METRIC_IDLE;
 	critical = profile_build(process->reader, process->texts, &wanted);
 	critical->options.target = NULL;
+	critical->options.no_samples = false;
 	return critical;
 }
 

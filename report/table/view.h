@@ -106,6 +106,7 @@ struct view {
 	/* Writes the whole --brief output, as text or JSON. NULL: no --brief. */
 	void (*brief)(const struct report *report, struct output *out);
 	bool no_percentiles; /* percentiles of ranges are never shown */
+	bool shows_samples;  /* it shows the functions of CPU samples */
 	/* What the argument before the traces is called, such as NAME; NULL: there is none. */
 	const char *subject;
 	const char *traces; /* the traces in its usage line; NULL: TRACE... */

@@ -291,10 +291,22 @@ static void keep_last_metas(struct record_list *list)
 	free(positioned);
 }
 
+static bool is_sorted_by_id(const struct record_list *list)
+{
+	for (uint32_t i = 1; i < list->count; i++)
+		if (dictionary_record_id(list->records[i]) <
+			dictionary_record_id(list->records[i - 1]))
+			return false;
+	return true;
+}
+
 static void sort_by_id(struct record_list *list)
 {
-	struct positioned_record *positioned = list_positions(list);
+	struct positioned_record *positioned;
 
+	if (is_sorted_by_id(list))
+		return;
+	positioned = list_positions(list);
 	sort_positioned(positioned, list->count, compare_record_ids);
 	for (uint32_t i = 0; i < list->count; i++)
 		list->records[i] = positioned[i].record;

@@ -38,10 +38,10 @@ static uint64_t moment_of(const struct trace_head *head, uint64_t last, uint64_t
 	const struct trace_sample *sample = (const void *)head;
 	uint64_t stamp = last;
 
-	if (kind_is_timed(head->kind))
-		stamp = ((const struct trace_timed *)(const void *)head)->stamp;
 	if (head->kind == TRACE_SAMPLE)
-		stamp = sample->ago < stamp ? stamp - sample->ago : 0;
+		stamp = sample->ago < sample->stamp ? sample->stamp - sample->ago : 0;
+	else if (kind_is_timed(head->kind))
+		stamp = ((const struct trace_timed *)(const void *)head)->stamp;
 	return stamp > floor ? stamp : floor;
 }
 
@@ -62,6 +62,13 @@ static bool move_back(struct record_moves *moves)
 	return !at || moves->records[at - 1].stamp <= last.stamp;
 }
 
+/* Returns whether record_check finds that the record is a sample of the usual size. */
+static bool is_plain_sample(const struct trace_head *head, uint32_t at, uint32_t used)
+{
+	return used - at >= sizeof(struct trace_sample) && at % 8 == 0 &&
+	       head->kind == TRACE_SAMPLE && head->size == sizeof(struct trace_sample);
+}
+
 /* Lists the records up to the first that is malformed. Returns false if one must not be moved. */
 static bool list_records(
 	const struct block_payload *payload, uint64_t floor, struct record_moves *moves)
@@ -79,9 +86,10 @@ static bool list_records(
 		}
 		if (word & 3)
 			return false;
-		if (at % 8 || record_check(head, payload->used - at))
+		if (!is_plain_sample(head, at, payload->used) &&
+			(at % 8 || record_check(head, payload->used - at)))
 			return true;
-		if (!is_movable(head->kind))
+		if (head->kind != TRACE_SAMPLE && !is_movable(head->kind))
 			return false;
 		moves->has_samples |= head->kind == TRACE_SAMPLE;
 		*ARRAY_ADD(moves->records, moves->room, moves->count) = (struct moved_record){
@@ -107,7 +115,10 @@ static size_t copy_record(
 {
 	struct trace_sample *sample = (void *)out;
 
-	memcpy(out, from, record->size);
+	if (record->size == sizeof *sample)
+		memcpy(out, from, sizeof *sample);
+	else
+		memcpy(out, from, record->size);
 	if (sample->head.kind != TRACE_SAMPLE)
 		return record->size;
 	/* A sample that is late stays with the time at which it comes. */
@@ -116,16 +127,27 @@ static size_t copy_record(
 	return record->size;
 }
 
+static bool is_left_out(const struct record_moves *moves, size_t index,
+	const struct trace_head *head, uint32_t nodes)
+{
+	return head->kind == TRACE_SAMPLE && head->node < nodes && index &&
+	       index + 1 < moves->count;
+}
+
 static void write_copy(struct block_payload *payload, struct ordered_payload *ordered,
-	const struct record_moves *moves)
+	const struct record_moves *moves, uint32_t left_out_nodes)
 {
 	const uint32_t rest = payload->used - moves->end;
 	size_t used = 0;
 
-	array_grow_zeroed(&ordered->bytes, &ordered->room, payload->used, 1);
-	for (size_t i = 0; i < moves->count; i++)
-		used += copy_record(ordered->bytes + used, payload->bytes + moves->records[i].at,
-			&moves->records[i]);
+	if (payload->used > ordered->room)
+		array_grow(&ordered->bytes, &ordered->room, payload->used, 1);
+	for (size_t i = 0; i < moves->count; i++) {
+		const unsigned char *from = payload->bytes + moves->records[i].at;
+
+		if (!is_left_out(moves, i, (const void *)from, left_out_nodes))
+			used += copy_record(ordered->bytes + used, from, &moves->records[i]);
+	}
 	memcpy(ordered->bytes + used, payload->bytes + moves->end, rest);
 	payload->bytes = ordered->bytes;
 	payload->used = (uint32_t)(used + rest);
@@ -133,14 +155,25 @@ static void write_copy(struct block_payload *payload, struct ordered_payload *or
 		payload->base_stamp = moves->records[0].stamp;
 }
 
-void sample_order(struct block_payload *payload, struct ordered_payload *ordered, uint64_t floor)
+void sample_order(struct block_payload *payload, struct ordered_payload *ordered, uint64_t floor,
+	uint32_t left_out_nodes)
 {
-	struct record_moves moves = { .is_sorted = true };
+	struct record_moves moves = {
+		.records = ordered->records, .room = ordered->record_room, .is_sorted = true
+	};
 
 	if (list_records(payload, floor, &moves) && moves.has_samples) {
 		if (!moves.is_sorted)
 			qsort(moves.records, moves.count, sizeof *moves.records, compare_moments);
-		write_copy(payload, ordered, &moves);
+		write_copy(payload, ordered, &moves, left_out_nodes);
 	}
-	free(moves.records);
+	ordered->records = moves.records;
+	ordered->record_room = moves.room;
+}
+
+void ordered_payload_free(struct ordered_payload *ordered)
+{
+	free(ordered->bytes);
+	free(ordered->records);
+	*ordered = (struct ordered_payload){ .bytes = NULL };
 }

@@ -14,12 +14,18 @@
 struct ordered_payload {
 	unsigned char *bytes; /* NULL: no payload had a reason for a copy so far */
 	size_t room;
+	struct moved_record *records; /* private: memory for the next payload */
+	size_t record_room;
 };
 
 /* If the payload has samples, sorts its records, and makes `payload` refer to the copy in
  * `ordered`. In the copy, `stamp` of a SAMPLE is when it was taken, and stamp + ago when it was
  * written. No record comes before the stamp `floor`, with which the payload before ended. A payload
- * without samples, or with records that depend on those before them, stays as it is. */
-void sample_order(struct block_payload *payload, struct ordered_payload *ordered, uint64_t floor);
+ * without samples, or with records that depend on those before them, stays as it is. Samples with a
+ * node below `left_out_nodes` are left out, except where the copy begins or ends with one, so that
+ * it ends at the same moment. */
+void sample_order(struct block_payload *payload, struct ordered_payload *ordered, uint64_t floor,
+	uint32_t left_out_nodes);
+void ordered_payload_free(struct ordered_payload *ordered);
 
 #endif

@@ -42,18 +42,25 @@ static void retire_payload(struct event_decoder *decoder, struct stream_cursor *
 	batch_retire(decoder->batch, &cursor->ordered.bytes, &cursor->ordered.room);
 }
 
-/* Makes room for the next payload. */
-static void prepare_payload(struct event_decoder *decoder, struct stream_cursor *cursor)
+static void reuse_buffer(struct event_decoder *decoder, unsigned char **bytes, size_t *room)
 {
 	struct read_buffer spare;
 
-	retire_payload(decoder, cursor);
-	cursor->loaded_at = batch_event_number(decoder->batch);
-	if (cursor->payload.storage)
+	if (*bytes)
 		return;
 	spare = ahead_spare_buffer(&decoder->state->ahead);
-	cursor->payload.storage = spare.bytes;
-	cursor->payload.room = spare.room;
+	*bytes = spare.bytes;
+	*room = spare.room;
+}
+
+/* Makes room for the next payload. */
+static void prepare_payload(struct event_decoder *decoder, struct stream_cursor *cursor)
+{
+	retire_payload(decoder, cursor);
+	cursor->loaded_at = batch_event_number(decoder->batch);
+	reuse_buffer(decoder, &cursor->payload.storage, &cursor->payload.room);
+	if (cursor->ordered.records)
+		reuse_buffer(decoder, &cursor->ordered.bytes, &cursor->ordered.room);
 }
 
 /* Loads the best copy of the sequence at cursor->next and skips its other copies. Returns 1 if
@@ -115,7 +122,8 @@ static void begin_read_payload(struct event_decoder *decoder, struct stream_curs
 	struct trace_integrity *integrity = &decoder->state->warnings.integrity;
 	uint64_t base;
 
-	sample_order(&cursor->payload, &cursor->ordered, decoder->run->stamp);
+	sample_order(&cursor->payload, &cursor->ordered, decoder->run->stamp,
+		decoder->state->leaves_out_samples ? decoder->node_last + 1 : 0);
 	base = cursor->payload.base_stamp;
 	if (cursor->payload.tid != cursor->tid) {
 		cursor->tid = cursor->payload.tid;
@@ -553,7 +561,7 @@ void stream_free(struct trace_stream *stream)
 	if (!stream->cursor)
 		return;
 	block_payload_free(&stream->cursor->payload);
-	free(stream->cursor->ordered.bytes);
+	ordered_payload_free(&stream->cursor->ordered);
 	free(stream->cursor->run.ranges);
 	free(stream->cursor);
 	stream->cursor = NULL;

@@ -179,13 +179,22 @@ const char *const trace_source_names[TRACE_SOURCES] = { "nvtx", "torch_ops", "to
 
 DEFINE_COUNT_WHILE(records_before, struct trace_head *const, dictionary_record_id(*item) < limit)
 
+/* Returns whether the record with the id is at `at`, and is the first one with it. */
+static bool is_first_record(const struct record_list *list, size_t at, uint32_t id)
+{
+	return at < list->count && dictionary_record_id(list->records[at]) == id &&
+	       (!at || dictionary_record_id(list->records[at - 1]) != id);
+}
+
 static const void *find_record(const struct trace_reader *reader, enum trace_kind kind, uint32_t id)
 {
 	const struct record_list *list = &reader->state->dictionary.lists[kind];
-	const size_t at = records_before(list->records, list->count, id);
+	/* ids usually follow each other */
+	size_t at = list->count ? id - (size_t)dictionary_record_id(list->records[0]) : 0;
 
-	return at < list->count && dictionary_record_id(list->records[at]) == id ? list->records[at]
-										 : NULL;
+	if (!is_first_record(list, at, id))
+		at = records_before(list->records, list->count, id);
+	return is_first_record(list, at, id) ? list->records[at] : NULL;
 }
 
 static const struct trace_mixed_stack *mixed_stack(const struct trace_reader *reader, uint32_t id)
@@ -255,8 +264,9 @@ uint32_t reader_frame_last(const struct trace_reader *reader)
 
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		const struct record_list *list = &reader->state->dictionary.lists[kinds[i]];
-		const uint32_t id =
-			list->count ? dictionary_record_id(list->records[list->count - 1]) : 0;
+		const uint32_t id = list->count
+					    ? dictionary_record_id(list->records[list->count - 1])
+					    : 0;
 
 		frames += list->count;
 		last = id > last ? id : last;

@@ -217,6 +217,9 @@ void reader_close(struct trace_reader *reader); /* NULL is allowed */
 
 /* Starts a new pass at the first event. Streams and the counters of the pass are reset. */
 void reader_rewind(struct trace_reader *reader);
+/* In the pass that begins, after reader_rewind, SAMPLE records are left out: all but a few, which
+ * mark the times of payloads. For passes that use none of them. All else is the same. */
+void reader_leave_out_samples(struct trace_reader *reader);
 
 /* Joins GPU records to launches in this pass (correlation_join.h). Called before its first
  * event. */

@@ -25,10 +25,10 @@ static const struct {
 	const char *of_samples[VIEW_WORDS], *of_ranges[VIEW_WORDS];
 	double most;
 } views[] = {
-	{ { "kernels" }, { "kernels" }, 5 }, /* one profile pass */
-	{ { "table", "--by", "function" }, { "table" }, 14.5 },
-	{ { "tree", "--functions" }, { "tree" }, 28 },
-	{ { "summary" }, { "summary" }, 13.5 },
+	{ { "kernels" }, { "kernels" }, 2.5 }, /* one profile pass */
+	{ { "table", "--by", "function" }, { "table" }, 7 },
+	{ { "tree", "--functions" }, { "tree" }, 12.5 },
+	{ { "summary" }, { "summary" }, 3 },
 };
 enum { VIEWS = sizeof views / sizeof *views };
 

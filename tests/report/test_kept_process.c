@@ -2,6 +2,7 @@
  * test_kept_process.c: the profile of a trace as bytes and back, and damaged bytes, which are
  * refused or read within bounds.
  */
+#include "report/analysis/sample_cells.h"
 #include "report/base/alloc.h"
 #include "report/run/kept_process.h"
 #include "report/table/column.h"
@@ -277,6 +278,95 @@ START_TEST(damaged_bytes_are_refused_or_usable)
 }
 END_TEST
 
+/* Ranges with samples in them, of a view that shows their functions. */
+static char *encode_samples(struct process *process, size_t *bytes)
+{
+	struct trace_builder *builder = builder_new();
+	struct options options = usual;
+	char *kept = NULL, error[READER_ERROR_BYTES];
+	FILE *file;
+
+	options.shows_samples = true;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct trace_sample *sample = build_record(
+			builder, 9, TRACE_SAMPLE, sizeof *sample, 1100 + 1000 * i);
+
+		sample->tid = 1001;
+		sample->pc = 0x1000 + i / 2;
+		sample->state = i < 3 ? TRACE_SAMPLE_ON_CPU : TRACE_SAMPLE_BLOCKED;
+		sample->weight = 1 + i;
+		build_push(builder, 1, 1000 + 1000 * i, "range");
+		build_pop(builder, 1, 1500 + 1000 * i);
+	}
+	builder_write(builder, PATH);
+	builder_free(builder);
+	*process = (struct process){ .path = (char *)PATH, .categories = categories_read(NULL) };
+	ck_assert_msg(process_read(process, &options, error), "%s", error);
+	file = open_memstream(&kept, bytes);
+	ck_assert(kept_process_encode(process, file));
+	fclose(file);
+	return kept;
+}
+
+START_TEST(places_of_samples_are_kept)
+{
+	struct process made, read;
+	size_t bytes;
+	char *kept = encode_samples(&made, &bytes);
+	const struct sample_places *before = made.profile->sample_places, *after;
+
+	open_process(&read);
+	ck_assert(decode(&read, kept, bytes));
+	after = read.profile->sample_places;
+	ck_assert_ptr_nonnull(after);
+	ck_assert_uint_eq(before->count, 3);
+	ck_assert_uint_eq(after->count, before->count);
+	ck_assert_uint_eq(after->counted_count, 3);
+	ck_assert_int_eq(memcmp(after->all, before->all, 3 * sizeof *after->all), 0);
+	ck_assert_int_eq(memcmp(after->counted, before->counted, 3 * sizeof *after->counted), 0);
+	ck_assert_uint_eq(read.profile->sampled.samples, 3);
+	ck_assert_uint_eq(read.profile->sampled.blocked_ns, 4 * TRACE_SAMPLE_WEIGHT_NS);
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+}
+END_TEST
+
+static void check_cells(struct process *process)
+{
+	const struct sample_cells *cells = sample_cells_of(process);
+
+	for (size_t i = 0; cells && i < cells->count; i++) {
+		ck_assert_uint_lt(cells->cells[i].node, process->profile->tree->count);
+		ck_assert_uint_lt(cells->cells[i].thread, process->profile->sampled_thread_count);
+	}
+	process_detach_all(process);
+}
+
+START_TEST(damaged_places_are_refused_or_usable)
+{
+	struct process made, read;
+	size_t bytes, accepted = 0;
+	char *kept = encode_samples(&made, &bytes);
+
+	open_process(&read);
+	for (size_t at = 0; at < bytes; at++) {
+		kept[at] = (char)~kept[at];
+		if (decode(&read, kept, bytes)) {
+			check_cells(&read);
+			forget(&read);
+			accepted++;
+		}
+		kept[at] = (char)~kept[at];
+	}
+	ck_assert_uint_gt(accepted, 0);
+	ck_assert_uint_lt(accepted, bytes);
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kept_process");
@@ -291,6 +381,8 @@ int main(void)
 	tcase_add_test(all, a_trace_that_lacks_something_is_not_kept);
 	tcase_add_test(all, what_is_cut_anywhere_is_refused);
 	tcase_add_test(all, damaged_bytes_are_refused_or_usable);
+	tcase_add_test(all, places_of_samples_are_kept);
+	tcase_add_test(all, damaged_places_are_refused_or_usable);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

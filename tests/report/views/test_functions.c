@@ -525,14 +525,42 @@ START_TEST(a_comparison_of_samples_says_what_it_needs)
 }
 END_TEST
 
+/* Of a stack of more than 700 frames, the outermost 698 and the innermost one are shown. One of 700
+ * frames is shown whole, also after a deeper one that begins as it does. */
+START_TEST(what_is_deeper_than_the_limit_is_one_frame)
+{
+	struct trace_builder *builder = builder_new();
+	struct report_run run;
+	char name[32];
+
+	for (uint32_t id = 1; id <= 800; id++) {
+		snprintf(name, sizeof name, "level_%u", id);
+		build_python(builder, id, id - 1, name, "/home/u/job.py", id);
+	}
+	build_sample(builder, 10 * MS, 0, 1, TRACE_SAMPLE_ON_CPU)->python = 800;
+	build_sample(builder, 20 * MS, 0, 1, TRACE_SAMPLE_ON_CPU)->python = 700;
+	run = run_report(builder, "table --by function trace.bin -f csv --top 2000 --columns "
+				  "label,samples,cpu_sampled_total_ns");
+	ck_assert_str_eq(run.err, "");
+	output_has(run.out, "\nlevel_698,level_698 [job.py],20000000,\r\n");
+	output_has(run.out, "\nlevel_699,level_699 [job.py],10000000,\r\n");
+	output_has(run.out, "\nlevel_700,level_700 [job.py],10000000,1\r\n");
+	output_has(run.out, "\nlevel_800,level_800 [job.py],10000000,1\r\n");
+	output_has(run.out, "\n(deeper),(deeper),10000000,\r\n");
+	ck_assert_ptr_null(strstr(run.out, "level_701 "));
+	run = run_report(NULL, "export chrome trace.bin -o x.gz 2> errors; gunzip -c x.gz");
+	output_has(run.out, "level_800");
+	ck_assert_ptr_null(strstr(run.out, "level_701"));
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const cases[] = { a_table_has_the_functions_with_shares_and_errors,
 		lines_and_libraries_are_keys_too,
 		a_line_has_the_time_of_what_it_calls_outside_of_python,
 		callers_are_below_each_function, what_no_sample_represents_is_said,
-		the_thread_that_differs_most_is_named,
-		a_program_without_ranges_has_a_verdict,
+		the_thread_that_differs_most_is_named, a_program_without_ranges_has_a_verdict,
 		the_first_screen_leaves_out_callers_in_libraries, code_of_pperf_is_one_row,
 		lines_count_what_runs_in_them, lines_that_wait_are_named,
 		a_tree_without_ranges_is_of_functions, samples_belong_to_the_range_of_their_moment,
@@ -544,7 +572,8 @@ int main(void)
 		imported_samples_are_in_the_same_tables, damaged_frames_end_a_stack,
 		a_trace_without_samples_says_how_to_record_them,
 		a_function_with_another_share_of_the_samples_is_found,
-		a_comparison_of_samples_says_what_it_needs };
+		a_comparison_of_samples_says_what_it_needs,
+		what_is_deeper_than_the_limit_is_one_frame };
 
 	return run_view_suite("functions", cases, sizeof cases / sizeof *cases);
 }
