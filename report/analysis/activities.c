@@ -374,8 +374,8 @@ static void end_host_ranges(void *context, const struct profile *profile)
 	host_ranges_end(context);
 }
 
-/* Adds what reads the activities, and unless they are read already the ranges and slow launches that
- * explain idle time. */
+/* Adds what reads the activities. Unless they are read already, also the ranges and slow launches
+ * that explain idle time. */
 static void add_readers(struct shared_pass *pass, struct activities *activities)
 {
 	const struct profile_observer own = { .context = activities,

@@ -12,10 +12,10 @@
  *		...
  *	activities_free(activities);
  *
- * They come from an observer of the pass that makes the profile, or of one more pass like it. So the
- * owner of an activity is the one in the call tree: it follows from the correlation id, never from
- * times. An external sort puts GPU records that reach the trace late, or out of order, into their
- * place.
+ * They come from an observer of the pass that makes the profile, or of one more pass like it. So
+ * the owner of an activity is the one in the call tree: it follows from the correlation id, never
+ * from times. An external sort puts GPU records that reach the trace late, or out of order, into
+ * their place.
  *
  * - Memory: ACTIVITY_HELD entries; the rest is in a temporary file.
  * - Times: nanoseconds since the start of the trace, on the host's clock. GPU times are converted

@@ -21,7 +21,7 @@ struct waste_pass {
 	struct memory_waste *waste;
 	struct memory_segments *map;
 	struct memory_moment end; /* taken at the end */
-	/* By node, of allocation_sites.h. NULL: sizes are those of nodes until the tree is whole. */
+	/* By node, of allocation_sites.h. NULL: sizes are by node until the tree is whole. */
 	uint32_t *paths;
 	uint32_t device; /* UINT32_MAX: not known yet */
 	struct path_size *sizes;

@@ -134,7 +134,8 @@ struct idle_part;
 
 /* Begins to compute it. */
 struct bound_pass *run_bound_begin(struct process *process);
-/* Return what reads the activities for it: GPU work, the ends of idle time, and the critical path. */
+/* Return what reads the activities for it: GPU work, the ends of idle time and the critical
+ * path. */
 struct activity_visitor run_bound_work(struct bound_pass *pass);
 struct activity_visitor run_bound_ends(struct bound_pass *pass);
 struct activity_visitor run_bound_path(struct bound_pass *pass);

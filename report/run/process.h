@@ -27,7 +27,7 @@ struct kept_instance {
  * process_read returns. */
 struct process_join {
 	void *context;
-	/* Returns the observer, which has `restart`, or NULL: none. Called when the steps are known.
+	/* Returns the observer, which has `restart`; NULL: none. Called when the steps are known.
 	 * process->profile is that of profile_new, and is filled by the pass. */
 	const struct profile_observer *(*begin)(
 		void *context, const struct options *options, struct process *process);
@@ -37,7 +37,7 @@ struct process_join {
 
 struct process {
 	char *path;
-	/* NULL: none. It is not asked if the profile was kept (kept_process.h). */
+	/* NULL: none. It is not called if the profile was kept (kept_process.h). */
 	const struct process_join *join;
 	struct trace_reader *reader;
 	struct string_table *texts;
