@@ -37,8 +37,8 @@ def every_file_that_a_document_names_exists(folder):
 
 
 def cases_of(path):
-    """The names of the cases in a test file: Check's START_TEST in C, functions marked @case or @slow in Python."""
-    return re.findall(r"START_TEST\((\w+)\)|^@(?:case|slow)\ndef (\w+)\(", path.read_text(), re.M)
+    """The names of the cases in a test file: Check's START_TEST in C, functions marked @case, @slow or @unsanitized in Python."""
+    return re.findall(r"START_TEST\((\w+)\)|^@(?:case|slow|unsanitized)\ndef (\w+)\(", path.read_text(), re.M)
 
 
 def is_case_of(words, path):
