@@ -526,6 +526,9 @@ void torch_memory_check_reported(const void *caller, bool pool)
 				  "its allocations and frees are recorded as device memory"
 				: "partial: PyTorch's allocator allocated device memory and "
 				  "reported no tensor");
+	/* Another thread may have reported one meanwhile, and written its state first. */
+	if (atomic_load(&reported))
+		write_memory_state("on");
 }
 
 /* The allocator holds its lock, and calls these functions itself before it allocates. So they have

@@ -45,7 +45,8 @@ def every_report_is_recorded_in_the_order_in_which_it_was_made(folder):
         assert len(want) == 4 * 50 * 4 + 4 * 8 + 4 * 4, len(want)
         for device in 0, 1: # each device has a lock of its own, so order is defined per device only
             assert [r for r in want if r["device"] == device] == [r for r in have if r["device"] == device], manner
-        assert info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_memory"] == "on"
+        state = info(folder / "trace.bin")["rows"][0]["meta"]["source.torch_memory"]
+        assert state == "on", state
 
 
 @case
