@@ -72,12 +72,14 @@ TINY = textwrap.dedent("""
 def the_cost_that_is_told_is_what_a_step_takes_longer(folder):
     """The measured overhead and the estimate together, for each step, against the time that the least step takes longer."""
     plain, under = [], []
-    for _ in range(3): # in turns
+    for number in range(9): # in turns; the processor's speed changes while other programs run
         plain.append(int(run(folder, sys.executable, "-c", TINY, check=0, timeout=300).stdout))
         under.append(int(traced(folder, sys.executable, "-c", TINY, timeout=300).stdout))
-    added = 300 * (min(under) - min(plain))
-    rows = info(folder / "trace.bin")["rows"][0]
-    told = rows["recorded"] * int(rows["meta"]["cost.event_ns"])
+        added = 300 * (min(under) - min(plain))
+        rows = info(folder / "trace.bin")["rows"][0]
+        told = rows["recorded"] * int(rows["meta"]["cost.event_ns"])
+        if number >= 2 and told / 3 < added < told * 3:
+            break
     assert added > 0 and told / 3 < added < told * 3, (added, told, plain, under)
 
 
