@@ -180,17 +180,38 @@ uint32_t frame_python_id_at_once(const struct trace_python_frame *frames, uint32
 	return id;
 }
 
-uint32_t frame_python_entries(uint32_t frame)
+/* Returns how many of a Python frame and its callers are entry frames. Under the lock. */
+static uint32_t count_entries(uint32_t frame)
 {
 	uint32_t entries = 0;
+
+	for (; frame && frame <= tree->count; frame = tree->keys[frame - 1].parent)
+		entries += tree->keys[frame - 1].is_python && tree->keys[frame - 1].at.reserved;
+	return entries;
+}
+
+uint32_t frame_python_entries(uint32_t frame)
+{
+	uint32_t entries;
 
 	if (!tree)
 		return 0;
 	pthread_mutex_lock(&tree->lock);
-	for (; frame && frame <= tree->count; frame = tree->keys[frame - 1].parent)
-		entries += tree->keys[frame - 1].is_python && tree->keys[frame - 1].at.reserved;
+	entries = count_entries(frame);
 	pthread_mutex_unlock(&tree->lock);
 	return entries;
+}
+
+uint32_t frame_python_outer(uint32_t frame, uint32_t entries)
+{
+	if (!tree)
+		return 0;
+	pthread_mutex_lock(&tree->lock);
+	for (uint32_t left = count_entries(frame); frame && left > entries;
+		frame = tree->keys[frame - 1].parent)
+		left -= tree->keys[frame - 1].at.reserved;
+	pthread_mutex_unlock(&tree->lock);
+	return frame;
 }
 
 uint32_t frame_count(void)

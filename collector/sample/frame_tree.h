@@ -28,6 +28,10 @@ uint32_t frame_python_id_at_once(const struct trace_python_frame *frames, uint32
 /* Returns how many of a Python frame and its callers are entry frames. */
 uint32_t frame_python_entries(uint32_t frame);
 
+/* Returns the innermost of a Python frame and its callers that is reached from the outermost one by
+ * at most `entries` entry frames; 0: there is none. */
+uint32_t frame_python_outer(uint32_t frame, uint32_t entries);
+
 /* Returns the number of ids that this process has. */
 uint32_t frame_count(void);
 

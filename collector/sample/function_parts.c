@@ -114,15 +114,20 @@ bool function_parts_find(struct unwinder *u, uint64_t entry, struct function_par
 	return true;
 }
 
+bool function_parts_has_frame(
+	const struct function_parts *parts, const struct unwind_stack *stack, uint32_t i)
+{
+	const uint64_t address = stack->address[i] - (i > 0);
+
+	return is_in(&parts->all[0], address) || is_in(&parts->all[1], address);
+}
+
 uint32_t function_parts_count_frames(
-	const struct function_parts *parts, const struct unwind_stack *stack)
+	const struct function_parts *parts, const struct unwind_stack *stack, uint32_t inner)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < stack->frames; i++) {
-		const uint64_t address = stack->address[i] - (i > 0);
-
-		count += is_in(&parts->all[0], address) || is_in(&parts->all[1], address);
-	}
+	for (uint32_t i = inner; i < stack->frames; i++)
+		count += function_parts_has_frame(parts, stack, i);
 	return count;
 }

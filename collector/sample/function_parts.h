@@ -25,8 +25,13 @@ struct function_parts {
  * rules that say where it ends. */
 bool function_parts_find(struct unwinder *u, uint64_t entry, struct function_parts *parts);
 
-/* Returns how many frames of `stack` are of the function. */
+/* Whether frame `i` of `stack` is of the function. */
+bool function_parts_has_frame(
+	const struct function_parts *parts, const struct unwind_stack *stack, uint32_t i);
+
+/* Returns how many frames of `stack` are of the function. Leaves out the `inner` innermost frames
+ * of the stack. */
 uint32_t function_parts_count_frames(
-	const struct function_parts *parts, const struct unwind_stack *stack);
+	const struct function_parts *parts, const struct unwind_stack *stack, uint32_t inner);
 
 #endif

@@ -12,6 +12,7 @@
 #include "collector/sample/function_parts.h"
 #include "collector/sample/perf_ring.h"
 #include "collector/sample/process_memory.h"
+#include "collector/sample/python_check.h"
 #include "collector/sample/sampler.h"
 #include "collector/stream/stream.h"
 
@@ -34,6 +35,7 @@ static struct perf_source {
 	uint32_t refused; /* threads without a ring */
 	bool on, can_wait;
 	struct unwind_stack stack;
+	struct later_stack later;
 } * source;
 
 /* ---- what META says ---- */
@@ -218,20 +220,27 @@ static const struct function_parts *interpreter_parts(void)
 	return &parts;
 }
 
-/* Each entry frame of Python is a call of the interpreter's function. If the native stack has not
- * as many, the Python frames are of another point in time, and are left out. */
-static void check_python(struct sample *sample)
+/* Reads the Python frames of the thread, as soon as possible, because it runs on. */
+static void read_python(struct sample *sample, const struct perf_sample *taken)
+{
+	if (!source->read_python)
+		return;
+	source->read_python(sample);
+	if (sample->python && taken->has_registers)
+		later_stack_copy(&source->later, &taken->start);
+}
+
+static void read_native(struct sample *sample, const struct perf_sample *taken)
 {
 	const struct function_parts *interpreter;
 
-	if (!sample->python || sample->flags & (TRACE_SAMPLE_CUT | TRACE_SAMPLE_MOVED))
+	unwinder_walk(source->unwinder, &taken->start, &source->stack);
+	name_frames(sample);
+	if (!sample->python || source->stack.cut)
 		return;
 	interpreter = interpreter_parts();
-	if (!interpreter || function_parts_count_frames(interpreter, &source->stack) ==
-				    frame_python_entries(sample->python))
-		return;
-	sample->python = 0;
-	sample->flags |= TRACE_SAMPLE_UNEQUAL;
+	if (interpreter)
+		python_check(sample, interpreter, &source->stack, &source->later);
 }
 
 static void write_sample(struct sampled_thread *thread, const struct perf_sample *taken,
@@ -245,14 +254,9 @@ static void write_sample(struct sampled_thread *thread, const struct perf_sample
 	sample_request_frames(thread);
 	if (!thread->stated_at)
 		sample_write_thread(thread, thread->sampled_ns, true);
-	if (taken->has_registers) {
-		unwinder_walk(source->unwinder, &taken->start, &source->stack);
-		name_frames(&sample);
-	}
-	if (source->read_python)
-		source->read_python(&sample);
+	read_python(&sample, taken);
 	if (taken->has_registers)
-		check_python(&sample);
+		read_native(&sample, taken);
 	sample_write(&sample);
 	thread->sampled_ns += source->period_ns;
 }

@@ -20,7 +20,12 @@
 #define READ_AT_ONCE ((size_t)64 << 10)
 #define SEARCH_BYTES (64u << 10)
 #define CODE_WITHOUT_RULES_MAX (1u << 20) /* bytes of a function without rules */
-#define LOWEST_ADDRESS 65536u             /* what is below is not memory: vm.mmap_min_addr */
+#define PAGE_BYTES 4096u
+#define ROOM_BYTES_MAX (1u << 20) /* on the stack, for data of a function without rules */
+#define KEPT_BYTES 256u           /* above the stack pointer, where the former one may be kept */
+#define SAVED_BYTES 256u          /* of registers that a function saves, and its return address */
+#define CALLERS_TRIED 16u
+#define LOWEST_ADDRESS 65536u /* what is below is not memory: vm.mmap_min_addr */
 
 /* Registers that a function preserves for its caller. */
 #define PRESERVED                                                                      \
@@ -225,7 +230,8 @@ static bool restore_value(
 
 /* Continues in the caller of the frame whose rule and CFA are given. A caller's stack pointer is
  * above its callee's, with two exceptions: a signal handler may have a stack of its own, and the
- * innermost function may have replaced it already, as longjmp does. */
+ * innermost function may have replaced it already, as longjmp does. The return address of a thread's
+ * first function may be 0. But a search that went wrong finds a 0 soon. */
 static enum step_result enter_caller(struct walk *w, const struct unwind_rule *rule, uint64_t cfa)
 {
 	struct unwind_registers caller = { .known = 0 };
@@ -242,7 +248,7 @@ static enum step_result enter_caller(struct walk *w, const struct unwind_rule *r
 			caller.value[UNWIND_RSP] < w->registers.value[UNWIND_RSP] + !w->exact))
 		return STEP_UNREADABLE;
 	if (!caller.value[UNWIND_RETURN])
-		return STEP_LAST;
+		return w->guesses ? STEP_UNREADABLE : STEP_LAST;
 	w->registers = caller;
 	w->exact = rule->signal_frame;
 	return STEP_OK;
@@ -292,24 +298,32 @@ static bool assume_return_address(struct walk *trial, const struct walk *w, uint
 	return true;
 }
 
-/* Whether the caller that a search found has a caller of its own. */
-static bool has_caller(const struct walk *trial)
-{
-	struct walk further = *trial;
-	enum step_result result = step(&further);
-
-	return result == STEP_LAST ||
-	       (result == STEP_OK &&
-		       is_return_address(trial->u, further.registers.value[UNWIND_RETURN]));
-}
-
-/* How well a word fits as the return address that is searched. */
+/* How well a word fits as the return address that is searched; the better the greater. */
 enum fit { FITS_NOT, FITS_POORLY, FITS_PERHAPS, FITS };
 
+/* Judges the callers of the caller that a search found, up to the thread's first frame, the next
+ * frame without a rule, or CALLERS_TRIED. What earlier calls have left on the stack looks like a
+ * caller too, but its callers have been overwritten in part. */
+static enum fit judge_callers(const struct walk *trial)
+{
+	struct walk further = *trial;
+	enum step_result result = STEP_OK;
+	unsigned count = 0;
+
+	while (count < CALLERS_TRIED && (result = step(&further)) == STEP_OK) {
+		if (!is_return_address(further.u, further.registers.value[UNWIND_RETURN]))
+			return FITS_POORLY;
+		count++;
+	}
+	if (result == STEP_NO_RULE && !count)
+		return FITS_PERHAPS;
+	return result == STEP_UNREADABLE ? FITS_POORLY : FITS;
+}
+
 /* Judges whether the call before the return address `word` has called the function of `pc`. A
- * return address that an earlier call has left on the stack names another function. So does the
- * right one if that function jumped to the one of `pc`. `function`: where it begins; 0: not known,
- * and there are no rules. */
+ * return address that an earlier call has left on the stack names another function: FITS_POORLY. So
+ * does the right one if that function jumped to the one of `pc`. FITS_PERHAPS: it names none.
+ * `function`: where it begins; 0: not known, and there are no rules. */
 static enum fit judge_call(struct unwinder *u, uint64_t word, uint64_t pc, uint64_t function)
 {
 	const uint64_t target = call_site_target(word);
@@ -331,18 +345,76 @@ static enum fit judge(struct walk *trial, const struct walk *w, uint64_t at, uin
 	const struct unwind_rule *rule)
 {
 	const uint64_t pc = w->registers.value[UNWIND_RETURN] - !w->exact;
-	enum fit fit;
+	enum fit call, callers;
 
 	if (!is_return_address(w->u, word) || !assume_return_address(trial, w, at, word, rule))
 		return FITS_NOT;
-	fit = judge_call(w->u, word, pc, rule ? rule->function : 0);
-	if (fit == FITS_PERHAPS)
-		fit = has_caller(trial) ? FITS : FITS_POORLY;
-	return fit;
+	call = judge_call(w->u, word, pc, rule ? rule->function : 0);
+	if (call == FITS)
+		return FITS;
+	callers = judge_callers(trial);
+	if (call == FITS_PERHAPS)
+		return callers;
+	return callers == FITS ? FITS_PERHAPS : FITS_POORLY;
 }
 
-/* Searches the stack for the return address of a frame whose rule is missing. Takes the first that
- * fits, else the first that fits poorly. Returns false if there is none. */
+/* Searches the stack from `from` to `to` for the return address of a frame. Takes the first of
+ * those that fit best. `rule`: of the frame, NULL: it has none. `found`: the state
+ * of the caller. */
+static enum fit search_in(struct walk *found, const struct walk *w, uint64_t from, uint64_t to,
+	const struct unwind_rule *rule)
+{
+	struct walk trial = *w;
+	enum fit best = FITS_NOT;
+	uint64_t word;
+
+	for (uint64_t at = from; best != FITS && at < to && read_word(&trial, at, &word); at += 8) {
+		const enum fit fit = judge(&trial, w, at, word, rule);
+
+		if (fit > best) {
+			best = fit;
+			*found = trial;
+		}
+	}
+	return best;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+/* Continues in the caller of code without rules that has aligned its stack to pages, as kernels of
+ * MKL do. They keep the former stack pointer near the new one, among other addresses of the stack.
+ * Earlier calls have left return addresses between the two. Of those that fit best, takes the caller
+ * that is nearest in the code, because a library's functions are next to each other. Returns false
+ * if there is none. */
+static bool search_above_former(struct walk *found, struct walk *w, uint64_t sp)
+{
+	const uint64_t pc = w->registers.value[UNWIND_RETURN];
+	uint64_t word, nearest = UINT64_MAX;
+	enum fit best = FITS_NOT;
+	struct walk trial;
+
+	for (uint64_t at = sp; at < sp + KEPT_BYTES && read_word(w, at, &word); at += 8) {
+		enum fit fit;
+
+		if (word <= at || word >= sp + ROOM_BYTES_MAX || word % 8)
+			continue;
+		fit = search_in(&trial, w, word, word + SAVED_BYTES, NULL);
+		if (!fit || fit < best ||
+			(fit == best &&
+				distance(trial.registers.value[UNWIND_RETURN], pc) >= nearest))
+			continue;
+		best = fit;
+		nearest = distance(trial.registers.value[UNWIND_RETURN], pc);
+		*found = trial;
+	}
+	return best != FITS_NOT;
+}
+
+/* Continues in the caller of a frame whose rule is missing, or needs a register that is not known.
+ * Returns false if no caller is found. */
 static bool search_caller(struct walk *w)
 {
 	const uint64_t sp = (w->registers.value[UNWIND_RSP] + 7) & ~UINT64_C(7);
@@ -350,23 +422,15 @@ static bool search_caller(struct walk *w)
 		w->u, w->registers.value[UNWIND_RETURN] - !w->exact);
 	/* What is kept may be replaced meanwhile. */
 	const struct unwind_rule copy = kept ? *kept : (struct unwind_rule){ .function = 0 };
-	struct walk trial, poor = { .u = NULL };
-	enum fit fit = FITS_NOT;
-	uint64_t word;
+	struct walk found;
 
 	if (w->guesses == UNWIND_GUESSES_MAX)
 		return false;
-	for (uint64_t at = sp; fit != FITS && at < sp + SEARCH_BYTES && read_word(w, at, &word);
-		at += 8) {
-		fit = judge(&trial, w, at, word, kept ? &copy : NULL);
-		if (fit == FITS_POORLY && !poor.u)
-			poor = trial;
-	}
-	if (fit == FITS)
-		*w = trial;
-	else if (poor.u)
-		*w = poor;
-	return fit == FITS || poor.u;
+	if ((kept || sp % PAGE_BYTES || !search_above_former(&found, w, sp)) &&
+		!search_in(&found, w, sp, sp + SEARCH_BYTES, kept ? &copy : NULL))
+		return false;
+	*w = found;
+	return true;
 }
 
 /* ---- */
@@ -398,6 +462,7 @@ void unwinder_walk(struct unwinder *u, const struct unwind_start *start, struct 
 
 	stack->frames = 0;
 	do {
+		stack->place[stack->frames] = w.exact ? 0 : w.registers.value[UNWIND_RSP] - 8;
 		stack->address[stack->frames++] = w.registers.value[UNWIND_RETURN];
 		if (stack->frames == UNWIND_FRAMES_MAX)
 			break;

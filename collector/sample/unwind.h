@@ -37,6 +37,8 @@ struct unwind_stack {
 	bool cut;     /* the thread's first frame was not reached */
 	/* Innermost first: the instruction, then return addresses. */
 	uint64_t address[UNWIND_FRAMES_MAX];
+	/* Where in the thread's memory each return address is; 0: not known. */
+	uint64_t place[UNWIND_FRAMES_MAX];
 };
 
 /* Rules that were read, the list of objects and memory for one walk: about 2 MiB of which only

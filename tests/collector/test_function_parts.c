@@ -99,7 +99,7 @@ START_TEST(frames_of_both_parts_count)
 	stack.address[stack.frames++] = ENTRY(parted_cold) + 3;
 	stack.address[stack.frames++] = ENTRY(calls);
 	stack.address[stack.frames++] = ENTRY(unrelated) + 1;
-	ck_assert_uint_eq(function_parts_count_frames(&parts, &stack), 4);
+	ck_assert_uint_eq(function_parts_count_frames(&parts, &stack, 0), 4);
 }
 END_TEST
 

@@ -381,6 +381,15 @@ static const uint8_t calls_on[] = { 0x55, 0x53, 0x31, 0xed, 0x48, 0x81, 0xec, 0x
 static const uint8_t counts[] = { 0x55, 0x89, 0xf5, 0x48, 0x81, 0xec, 0, 1, 0, 0, 0xff, 0xcd, 0x75,
 	0xfc, 0x48, 0x81, 0xc4, 0, 1, 0, 0, 0x5d, 0xc3 };
 
+/* push rbp; sub rsp,16384; xor ebp,ebp; call rdi; add rsp,16384; pop rbp; ret */
+static const uint8_t calls_with_room[] = { 0x55, 0x48, 0x81, 0xec, 0, 0x40, 0, 0, 0x31, 0xed, 0xff,
+	0xd7, 0x48, 0x81, 0xc4, 0, 0x40, 0, 0, 0x5d, 0xc3 };
+/* push rbp; mov rbp,rsp; sub rsp,16384; and rsp,-4096; mov [rsp+120],rbp; xor ebp,ebp; call rdi; mov
+ * rsp,[rsp+120]; pop rbp; ret */
+static const uint8_t calls_aligned[] = { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x81, 0xec, 0, 0x40, 0, 0,
+	0x48, 0x81, 0xe4, 0, 0xf0, 0xff, 0xff, 0x48, 0x89, 0x6c, 0x24, 0x78, 0x31, 0xed, 0xff, 0xd7,
+	0x48, 0x8b, 0x64, 0x24, 0x78, 0x5d, 0xc3 };
+
 static void (*jit_count)(void *, unsigned);
 static void (*jit_call)(void (*)(void));
 
@@ -511,6 +520,55 @@ START_TEST(two_searches_are_made_and_not_three)
 }
 END_TEST
 
+/* Leaves return addresses of indirect calls below the caller's frame, 24 KiB deep. */
+static void leave_return_addresses(unsigned depth)
+{
+	static void (*volatile again)(unsigned) = leave_return_addresses;
+	volatile char room[480] = { 0 };
+
+	if (depth)
+		again(depth - 1);
+	room[depth] = 1;
+	sink += (uint64_t)room[depth];
+}
+/* Overwrites what was left right below the caller's frame, and not what is further down. */
+static __attribute__((noinline)) void clear_some_below(void)
+{
+	volatile char room[12288];
+
+	for (size_t i = 0; i < sizeof room; i++)
+		room[i] = 0;
+}
+
+/* The callers of what earlier calls have left are zeros here. */
+START_TEST(what_earlier_calls_have_left_is_no_caller_without_callers)
+{
+	begin();
+	*(void **)&jit_call = make_code(calls_with_room, sizeof calls_with_room);
+	take_reference();
+	leave_return_addresses(48);
+	clear_some_below();
+	jit_call(look_from_here);
+	ck_assert(ours.guessed && !ours.cut);
+	ck_assert_uint_eq(ours.frames, reference.frames + 1);
+	ck_assert(ends_as(&ours, &reference, reference.frames - 2));
+}
+END_TEST
+
+/* Here they are those of the frame that is searched. */
+START_TEST(the_caller_of_code_that_aligns_its_stack_is_above_the_former_stack_pointer)
+{
+	begin();
+	*(void **)&jit_call = make_code(calls_aligned, sizeof calls_aligned);
+	take_reference();
+	leave_return_addresses(48);
+	jit_call(look_from_here);
+	ck_assert(ours.guessed && !ours.cut);
+	ck_assert_uint_eq(ours.frames, reference.frames + 1);
+	ck_assert(ends_as(&ours, &reference, reference.frames - 2));
+}
+END_TEST
+
 /* A frame relative to rbp, while rbp is not known, as of a blocked thread. */
 static __attribute__((noinline)) void look_without_registers(unsigned bytes)
 {
@@ -547,6 +605,9 @@ static Suite *unwind_suite(void)
 	tcase_add_test(t, a_stack_of_more_frames_than_the_limit_is_cut);
 	tcase_add_test(t, code_without_rules_is_passed_by_a_search);
 	tcase_add_test(t, two_searches_are_made_and_not_three);
+	tcase_add_test(t, what_earlier_calls_have_left_is_no_caller_without_callers);
+	tcase_add_test(
+		t, the_caller_of_code_that_aligns_its_stack_is_above_the_former_stack_pointer);
 	tcase_add_test(t, a_frame_of_unknown_size_is_found_without_its_frame_pointer);
 	suite_add_tcase(s, t);
 	return s;

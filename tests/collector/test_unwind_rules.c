@@ -291,7 +291,7 @@ START_TEST(the_stack_of_a_blocked_thread_is_complete)
 		usleep(1000);
 		tid = __atomic_load_n(&blocked_tid, __ATOMIC_ACQUIRE);
 		found = tid && blocked_thread_walk(u, tid, &stack);
-		own = found ? function_parts_count_frames(&parts, &stack) : 0;
+		own = found ? function_parts_count_frames(&parts, &stack, 0) : 0;
 		found = own > 0; /* it may have been blocked elsewhere before */
 	}
 	ck_assert_uint_eq(own, 21);

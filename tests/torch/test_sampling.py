@@ -74,7 +74,7 @@ def needs_rings(samples):
 
 
 @case
-def native_stacks_are_complete(folder):
+def stacks_are_complete_and_python_frames_agree_with_them(folder):
     samples = train(folder, 20)
     needs_rings(samples)
     leaves = samples.leaves()
@@ -83,20 +83,24 @@ def native_stacks_are_complete(folder):
         len(samples.native), 100 * samples.complete(), sum(bool(r.flags & GUESSED) for r in samples.native), blas, samples.lost))
     assert len(samples.native) > 300 and blas > 0, (len(samples.native), leaves.most_common(20))
     assert samples.complete() >= 0.9, samples.complete()
+    check_callers_in_mkl(samples)
+
+    read = [r for r in samples.native if not r.flags & (NO_PYTHON | CUT) and (r.python or r.flags & (MOVED | UNEQUAL))]
+    stayed = [r for r in read if not r.flags & MOVED]
+    equal = sum(not r.flags & UNEQUAL for r in stayed) / max(1, len(stayed))
+    print("# the threads of %d of %d samples had not moved; %.1f %% of these have equal Python frames" % (len(stayed), len(read), 100 * equal))
+    assert len(stayed) > 50 and equal >= 0.95, (len(stayed), len(read), equal)
+    # How many have moved depends on when the sampler gets a core: 20 to 35 % while one is idle.
+    assert len(stayed) >= 0.4 * len(read), (len(stayed), len(read))
 
 
-# Slow, because on a busy machine the sampler reads frames later, when they have moved.
-@slow
-def python_frames_agree_with_native_stacks(folder):
-    samples = train(folder, 20)
-    needs_rings(samples)
-    # A sample that is read late has Python frames of another time, however well they are read.
-    soon = [r for r in samples.native if r.ago < 1e6 * samples.trace.ticks_per_ns and not r.flags & (MOVED | NO_PYTHON | CUT)]
-    known = [r for r in soon if r.python or r.flags & UNEQUAL]
-    equal = sum(not r.flags & UNEQUAL for r in known) / max(1, len(known))
-    print("# %d with Python frames read within 1 ms, %.1f %% of them equal" % (len(known), 100 * equal))
-    # Fewer than 95 % may be by chance: by two standard errors.
-    assert len(known) > 50 and equal >= 0.95 - 2 * (0.05 * 0.95 / len(known)) ** 0.5, (len(known), equal)
+def check_callers_in_mkl(samples):
+    """MKL's kernels have no unwind rules, and call nothing but each other: what calls them is in MKL, too."""
+    kernels = [[samples.function(a) for a in samples.addresses(r)[:2]] for r in samples.native if r.native]
+    kernels = [(kernel, caller) for kernel, caller in kernels if "mkl_blas" in kernel and "kernel" in kernel]
+    right = sum("mkl_blas" in caller for _, caller in kernels)
+    print("# %d of %d kernels of MKL have a caller in MKL" % (right, len(kernels)))
+    assert right >= 0.8 * len(kernels), [pair for pair in kernels if "mkl_blas" not in pair[1]]
 
 
 @case
