@@ -176,7 +176,7 @@ END
 	*) fine "PyTorch $3 in $python" ;;
 	esac
 	[ "${2-}" != True ] || note "Python $1 is free-threaded: modules and Python stacks are not recorded" "$(remedy python_stacks free-threaded)"
-	case ${1-} in 3.9 | 3.1[0-4] | '') ;; *) note "Python $1 is not one of 3.9 to 3.14: Python stacks are not recorded" "$(remedy python_stacks 'frame layout')" ;; esac
+	case ${1-} in 3.9 | 3.1[0-5] | '') ;; *) note "Python $1 is not one of 3.9 to 3.15: Python stacks are not recorded" "$(remedy python_stacks 'frame layout')" ;; esac
 }
 
 check_stacks() {

@@ -18,7 +18,7 @@ ARM64='libelf-dev libelf1 zlib1g-dev zlib1g libiberty-dev libsqlite3-dev libsqli
 	check libsubunit-dev libsubunit0 libunwind8 liblzma5'
 
 # Releases of Debian with newer Pythons, and what these need: the C library, too.
-PYTHONS='trixie:3.13 forky:3.14'
+PYTHONS='trixie:3.13 forky:3.14 forky:3.15'
 PYTHON_NEEDS='libc6 libgcc-s1 libexpat1 zlib1g libffi8 libbz2-1.0 liblzma5 libssl3t64 libsqlite3-0 libreadline8t64 libzstd1 libncursesw6 libtinfo6
 	libuuid1'
 

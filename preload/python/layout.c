@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define FIRST_MINOR 9
-#define LAST_MINOR 14
+#define LAST_MINOR 15
 #define FIELD_MAX 4096u /* all offsets are smaller */
 
 static const struct python_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
@@ -106,6 +106,23 @@ static const struct python_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
 		.str_other = 56,
 		.has_offsets = true,
 		.lines = PYTHON_LINES_LOCATIONS },
+	[15 - FIRST_MINOR] = { .thread_frame = 72,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_instruction = 56,
+		.frame_owner = 74,
+		.owner_end = 3,
+		.code_file = 112,
+		.code_name = 128,
+		.name_is_qualified = true,
+		.code_line = 68,
+		.code_lines = 136,
+		.code_version = 92,
+		.code_bytes = 208,
+		.str_ascii = 40,
+		.str_other = 56,
+		.has_offsets = true,
+		.lines = PYTHON_LINES_LOCATIONS },
 };
 
 /* Which 8-byte word at the beginning of _PyRuntime holds which offset. Word 0 is "xdebugpy", word 1
@@ -118,8 +135,9 @@ struct offset_words {
 static const struct offset_words words_of[LAST_MINOR - FIRST_MINOR + 1] = {
 	[13 - FIRST_MINOR] = { 23, 29, 30, 31, 33, 35, 37, 38, 39, 43 },
 	[14 - FIRST_MINOR] = { 26, 32, 33, 34, 36, 40, 42, 43, 44, 48 },
+	[15 - FIRST_MINOR] = { 26, 40, 41, 42, 44, 48, 50, 51, 52, 56 },
 };
-#define WORDS_MAX 49
+#define WORDS_MAX 57
 #define COOKIE "xdebugpy"
 
 const char *python_trouble_text(enum python_trouble trouble)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * Says where the fields of a thread state, a frame and a code object are in the memory of a CPython
- * interpreter, 3.9 to 3.14.
+ * interpreter, 3.9 to 3.15.
  *
  * There is a table for each minor version, of 64-bit builds without Py_TRACE_REFS. From 3.13 on the
  * interpreter publishes offsets of its fields, at the beginning of _PyRuntime. They replace those

@@ -20,7 +20,7 @@ static const struct {
 #define OTHER_PYTHON                                                                    \
 	"use a Python that exports its C functions, such as python.org's or that of a " \
 	"distribution"
-#define RELEASED_PYTHON "use a release of CPython, 3.9 to 3.14"
+#define RELEASED_PYTHON "use a release of CPython, 3.9 to 3.15"
 #define NEWER_TORCH "use PyTorch 2.1 or later"
 
 const struct source_reason source_reasons[] = {

@@ -3,7 +3,7 @@
 import glob, os, shutil, subprocess, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WANTED = [(3, minor) for minor in range(9, 15)]
+WANTED = [(3, minor) for minor in range(9, 16)]
 WHO = "import sys, sysconfig; print(sys.implementation.name, *sys.version_info[:2], int(bool(sysconfig.get_config_var('Py_GIL_DISABLED'))), " \
       "sys.executable)"
 

@@ -100,7 +100,7 @@ def without(folder, python, text, check=0):
 def everywhere(function):
     """Runs the case that was registered last in each interpreter, in a folder of its own."""
     def in_each(folder):
-        assert PYTHONS, "no CPython from 3.9 to 3.14 was found"
+        assert PYTHONS, "no CPython from 3.9 to 3.15 was found"
         for number, python in enumerate(PYTHONS):
             own = folder / str(number)
             own.mkdir()
