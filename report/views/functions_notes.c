@@ -126,7 +126,7 @@ static void add_marks(struct paragraph *line, const struct sample_cells *cells)
 		"have guessed callers (above code without unwind information)");
 	add_mark(line, cells->cut, all, "do not reach the first function of the thread");
 	add_mark(line, cells->moved, all,
-		"lack inner Python frames, which changed while they were read");
+		"lack inner Python frames, which had changed when they were read");
 	add_mark(line, cells->unequal, all,
 		"have no Python frames, because these contradicted the native ones");
 	add_mark(line, cells->no_python, all, "have Python frames that were not readable");
