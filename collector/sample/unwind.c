@@ -230,8 +230,8 @@ static bool restore_value(
 
 /* Continues in the caller of the frame whose rule and CFA are given. A caller's stack pointer is
  * above its callee's, with two exceptions: a signal handler may have a stack of its own, and the
- * innermost function may have replaced it already, as longjmp does. The return address of a thread's
- * first function may be 0. But a search that went wrong finds a 0 soon. */
+ * innermost function may have replaced it already, as longjmp does. The return address of a
+ * thread's first function may be 0. But a search that went wrong finds a 0 soon. */
 static enum step_result enter_caller(struct walk *w, const struct unwind_rule *rule, uint64_t cfa)
 {
 	struct unwind_registers caller = { .known = 0 };
@@ -386,9 +386,9 @@ static uint64_t distance(uint64_t a, uint64_t b)
 
 /* Continues in the caller of code without rules that has aligned its stack to pages, as kernels of
  * MKL do. They keep the former stack pointer near the new one, among other addresses of the stack.
- * Earlier calls have left return addresses between the two. Of those that fit best, takes the caller
- * that is nearest in the code, because a library's functions are next to each other. Returns false
- * if there is none. */
+ * Earlier calls have left return addresses between the two. Of those that fit best, takes the
+ * caller that is nearest in the code, because a library's functions are next to each other. Returns
+ * false if there is none. */
 static bool search_above_former(struct walk *found, struct walk *w, uint64_t sp)
 {
 	const uint64_t pc = w->registers.value[UNWIND_RETURN];

@@ -73,8 +73,9 @@ static void copy_member(void *to, const uint8_t *head, size_t offset, size_t byt
 }
 
 /* Whether a copy of an object's head shows references to it. Its first word is the reference count,
- * below 2^32; 3.14 and later have flags in the highest 16 bits. In freed memory the allocator has an address
- * there, or 0. So it is noticed that a code object was freed while its texts were read. */
+ * below 2^32; 3.14 and later have flags in the highest 16 bits. In freed memory the allocator has
+ * an address there, or 0. So it is noticed that a code object was freed while its texts were read.
+ */
 static bool is_alive(const uint8_t *head)
 {
 	uint64_t count;
