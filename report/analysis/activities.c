@@ -374,9 +374,9 @@ static void end_host_ranges(void *context, const struct profile *profile)
 	host_ranges_end(context);
 }
 
-/* Adds what reads the activities. Unless they are read already, also the ranges and slow launches
- * that explain idle time. */
-static void add_readers(struct shared_pass *pass, struct activities *activities)
+/* Adds what reads the activities. `with_causes`: also, unless they are read already, the ranges and
+ * slow launches that explain idle time. */
+static void add_readers(struct shared_pass *pass, struct activities *activities, bool with_causes)
 {
 	const struct profile_observer own = { .context = activities,
 		.restart = restart_activities,
@@ -387,6 +387,8 @@ static void add_readers(struct shared_pass *pass, struct activities *activities)
 	struct profile_observer host;
 
 	shared_pass_add(pass, &own, NULL);
+	if (!with_causes)
+		return;
 	if (host_ranges_begin(pass->process, &host))
 		shared_pass_add(pass, &host, end_host_ranges);
 	first_calls_read_in(pass);
@@ -408,7 +410,7 @@ static void relate_times(struct external_sort *sorter)
 }
 
 /* Returns activities that are complete after the pass. */
-static struct activities *begin_reading(struct shared_pass *pass)
+static struct activities *begin_reading(struct shared_pass *pass, bool with_causes)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
 	struct process *process = pass->process;
@@ -421,7 +423,7 @@ static struct activities *begin_reading(struct shared_pass *pass)
 	external_sort_set_class(activities->sorter, offsetof(struct activity, kind));
 	relate_times(activities->sorter);
 	if (pass->count || process_has_records(process))
-		add_readers(pass, activities);
+		add_readers(pass, activities, with_causes);
 	return activities;
 }
 
@@ -432,7 +434,7 @@ static struct activities *read_anew(struct process *process, const struct profil
 
 	if (also)
 		shared_pass_add(&pass, also, NULL);
-	activities = begin_reading(&pass);
+	activities = begin_reading(&pass, true);
 	shared_pass_run(&pass);
 	return activities;
 }
@@ -442,6 +444,13 @@ struct activities *activities_read(struct process *process)
 	struct activities *kept = process_attached(process, &kept_key);
 
 	return kept ? kept : read_anew(process, NULL);
+}
+
+struct activities *activities_read_once_in(struct shared_pass *pass)
+{
+	struct activities *kept = process_attached(pass->process, &kept_key);
+
+	return kept ? kept : begin_reading(pass, false);
 }
 
 struct activities *activities_read_with(
@@ -470,7 +479,7 @@ void activities_keep_in(struct shared_pass *pass)
 
 	if (process_attached(pass->process, &kept_key))
 		return;
-	activities = begin_reading(pass);
+	activities = begin_reading(pass, true);
 	activities->is_kept = true;
 	process_attach(pass->process, &kept_key, activities, release_kept);
 }

@@ -136,6 +136,9 @@ struct activities *activities_read(struct process *process);
  * kept, the callbacks of `also` are called. It must not have `closed`. */
 struct activities *activities_read_with(
 	struct process *process, const struct profile_observer *also);
+/* As activities_read. The activities are complete after the pass. What else explains idle time
+ * (host_ranges.h, first_calls.h) is not read. */
+struct activities *activities_read_once_in(struct shared_pass *pass);
 /* Reads them once for all later calls of activities_read, which then return the same list. For a
  * view that needs them several times, one after the other: there is one position in the list. They
  * are freed with the process, or by process_detach_all. */

@@ -7,7 +7,7 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
-#include "report/analysis/critical_path/range_at.h"
+#include "report/analysis/critical_path/path_input.h"
 #include "report/analysis/step_idle.h"
 #include "report/table/computed_row.h"
 #include <assert.h>
@@ -38,12 +38,6 @@ struct path_entries {
 	size_t room;
 };
 
-/* A part of the path between two calls, whose ranges are not known yet. */
-struct host_piece {
-	uint64_t from_ns, to_ns;
-	uint32_t tid, other_tid; /* other_tid: of the call before */
-};
-
 /* Of the steps up to one: when the last of them begins, and ends. */
 struct step_reach {
 	uint64_t begin_ns, end_ns;
@@ -55,16 +49,15 @@ enum { GAIN_ALL = PATH_MEMSET + 1, KIND_GAINS };
 struct critical_path {
 	struct process *process;
 	struct critical_path_graph *path;
-	struct range_lookup *ranges;
+	struct range_log *ranges;
 	struct percentiles_budget budget;
 	struct path_sum all;
 	struct path_sum kinds[PATH_KIND_COUNT];
 	/* by kind: in the time that the verdict divides, as `diagnose` has it */
 	struct path_sum steady, steady_kinds[PATH_KIND_COUNT];
 	struct step_idle counted;
-	struct path_sum *steps;          /* by index */
-	struct step_reach *step_reach;   /* by index */
-	struct packed_array host_pieces; /* struct host_piece, the last one first */
+	struct path_sum *steps;        /* by index */
+	struct step_reach *step_reach; /* by index */
 	/* by kind; of all, and of what overlaps the steady-state steps */
 	uint64_t kind_gains[KIND_GAINS], steady_gains[KIND_GAINS];
 	struct path_entries nodes_by_id; /* by node; 0: no range */
@@ -170,7 +163,7 @@ static void charge(struct critical_path *critical, struct path_sum *owner, enum 
 	add_to_steady(critical, kind, from_ns, to_ns);
 }
 
-/* Adds time of a thread between calls to a node. A callback of range_lookup_within(). */
+/* Adds time of a thread between calls to a node. A callback of range_log_within(). */
 static void add_host_time(void *context, uint32_t node, uint64_t from_ns, uint64_t to_ns)
 {
 	struct critical_path *critical = context;
@@ -190,17 +183,6 @@ static enum path_kind kind_of_segment(
 		       : (enum path_kind)segment->kind;
 }
 
-static void add_host_piece(struct critical_path *critical, const struct path_segment *segment,
-	uint64_t from_ns, uint64_t to_ns)
-{
-	struct host_piece *piece = packed_array_push(&critical->host_pieces);
-
-	*piece = (struct host_piece){ .from_ns = from_ns,
-		.to_ns = to_ns,
-		.tid = critical_path_graph_tid(critical->path, segment->node),
-		.other_tid = critical_path_graph_tid(critical->path, segment->before) };
-}
-
 static void add_interval(struct critical_path *critical, const struct path_segment *segment,
 	uint64_t from_ns, uint64_t to_ns)
 {
@@ -208,7 +190,10 @@ static void add_interval(struct critical_path *critical, const struct path_segme
 	const enum path_kind kind = kind_of_segment(segment, node);
 
 	if (segment->kind == PATH_HOST) {
-		add_host_piece(critical, segment, from_ns, to_ns);
+		range_log_within(critical->ranges,
+			critical_path_graph_tid(critical->path, segment->node),
+			critical_path_graph_tid(critical->path, segment->before), from_ns, to_ns,
+			add_host_time, critical);
 		return;
 	}
 	charge(critical,
@@ -239,21 +224,6 @@ static void add_path_segment(void *context, const struct path_segment *segment)
 
 		if (to > from)
 			add_interval(critical, segment, from, to);
-	}
-}
-
-/* Adds the time between calls to the ranges that were open then. */
-static void add_host_pieces(struct critical_path *critical)
-{
-	struct packed_array *pieces = &critical->host_pieces;
-
-	if (pieces->count)
-		critical->ranges = range_lookup_read(critical->process);
-	for (size_t left = pieces->count; left; left--, packed_array_trim(pieces)) {
-		const struct host_piece *piece = packed_array_at(pieces, left - 1);
-
-		range_lookup_within(critical->ranges, piece->tid, piece->other_tid, piece->from_ns,
-			piece->to_ns, add_host_time, critical);
 	}
 }
 
@@ -415,14 +385,10 @@ static void sum_path(struct critical_path *critical)
 	critical->steps = xcalloc((critical->step_count + 1) * sizeof *critical->steps);
 	critical->interval = critical->interval_count;
 	critical->counted = step_idle_begin(critical->process);
-	critical->host_pieces = (struct packed_array){ .size = sizeof(struct host_piece),
-		.class_at = ENTRY_NO_CLASS,
-		.what = "the critical path" };
 	find_step_reach(critical);
 	critical_path_graph_walk(critical->path, &visitor);
 	compute_gains(critical);
 	critical_path_graph_drop(critical->path);
-	add_host_pieces(critical);
 	add_unknown_ends(critical);
 }
 
@@ -654,20 +620,28 @@ static void critical_report_free(struct critical_path *critical)
 	free(critical->gpu_work.of);
 	free(critical->steps);
 	free(critical->step_reach);
-	packed_array_free(&critical->host_pieces);
-	if (critical->ranges)
-		range_lookup_free(critical->ranges);
+	range_log_free(critical->ranges);
 	critical_path_graph_free(critical->path);
 	free(critical);
+}
+
+void critical_path_read_in(const struct options *options, struct shared_pass *pass)
+{
+	(void)options;
+	if (pass->process->timeline)
+		path_input_read_in(pass);
 }
 
 void arrange_critical_path(
 	const struct options *options, struct process *process, struct rows *rows)
 {
 	struct critical_path *critical = xcalloc(sizeof *critical);
+	struct path_input input;
 
 	critical->process = process;
-	critical->path = critical_path_graph_read(process);
+	input = path_input_take(process);
+	critical->ranges = input.ranges;
+	critical->path = critical_path_graph_read_from(process, input.activities);
 	if (critical->path->last != PATH_NONE) {
 		sum_path(critical);
 		add_total_row(options, critical, rows);

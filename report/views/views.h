@@ -25,6 +25,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 void arrange_overlap(const struct options *options, struct process *process, struct rows *rows);
 void arrange_roofline(
 	const struct options *options, struct processes *processes, struct rows *rows);
+void critical_path_read_in(const struct options *options, struct shared_pass *pass);
 void arrange_critical_path(
 	const struct options *options, struct process *process, struct rows *rows);
 void arrange_api(const struct options *options, struct process *process, struct rows *rows);

@@ -304,7 +304,7 @@ void critical_path_graph_walk(
 	edge_group_free(&group);
 }
 
-struct critical_path_graph *critical_path_graph_new(struct process *process)
+static struct critical_path_graph *new_graph(struct process *process, struct activities *activities)
 {
 	struct critical_path_graph *path = xcalloc(sizeof *path);
 
@@ -316,8 +316,13 @@ struct critical_path_graph *critical_path_graph_new(struct process *process)
 		.related_to = offsetof(struct path_node, begin_ns),
 		.what = "calls and GPU operations" };
 	path->edges = edge_groups_new();
-	path->activities = activities_read(process);
+	path->activities = activities;
 	return path;
+}
+
+struct critical_path_graph *critical_path_graph_new(struct process *process)
+{
+	return new_graph(process, activities_read(process));
 }
 
 void critical_path_graph_finish(struct critical_path_graph *path)
@@ -329,9 +334,10 @@ void critical_path_graph_finish(struct critical_path_graph *path)
 	path->end_ns = path_point(path, path->last);
 }
 
-struct critical_path_graph *critical_path_graph_read(struct process *process)
+struct critical_path_graph *critical_path_graph_read_from(
+	struct process *process, struct activities *activities)
 {
-	struct critical_path_graph *path = critical_path_graph_new(process);
+	struct critical_path_graph *path = new_graph(process, activities);
 	const struct activity_visitor visitor = critical_path_graph_visitor(path);
 	const struct activity *one;
 
@@ -341,6 +347,11 @@ struct critical_path_graph *critical_path_graph_read(struct process *process)
 	visitor.end(visitor.context);
 	critical_path_graph_finish(path);
 	return path;
+}
+
+struct critical_path_graph *critical_path_graph_read(struct process *process)
+{
+	return critical_path_graph_read_from(process, activities_read(process));
 }
 
 /* A pass from the end to the start that computes how long after each point the run ends, if what a

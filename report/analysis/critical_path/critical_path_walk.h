@@ -207,6 +207,9 @@ struct critical_path_visitor {
 };
 
 struct critical_path_graph *critical_path_graph_read(struct process *process);
+/* Makes it of `activities`, which it reads for the last time. They are freed with the graph. */
+struct critical_path_graph *critical_path_graph_read_from(
+	struct process *process, struct activities *activities);
 /* Make it of activities that other analyses read, too: the visitor makes the nodes, then
  * critical_path_graph_finish the rest. */
 struct critical_path_graph *critical_path_graph_new(struct process *process);
