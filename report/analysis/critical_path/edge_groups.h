@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Stores the edges of the critical path in a temporary file, about two bytes each. They are added
+ * Stores the edges of the critical path in a temporary file (number_log.h), about two bytes each. They are added
  * by the point that they lead to, all to one point together, and are read backwards.
  *
  *	struct edge_groups *groups = edge_groups_new();
@@ -21,16 +21,13 @@
 #include <stdint.h>
 
 struct edge_groups;
-struct edge_page;
 
 /* The edges to the point `to`. */
 struct edge_group {
 	uint32_t to;
 	uint32_t *from; /* first the one that holds up `to`; there is always one */
 	size_t count, room;
-	uint64_t at;                  /* in the file: where it begins */
-	const struct edge_page *page; /* of the byte before that; private */
-	uint32_t next_to;             /* the point of the group before it */
+	uint32_t next_to; /* the point of the group before it */
 	/* While edges are added: the latest time at which one of them lets `to` be. */
 	uint64_t latest_ns;
 };
