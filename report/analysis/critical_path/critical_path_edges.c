@@ -5,6 +5,7 @@
 #include "report/base/alloc.h"
 #include "report/analysis/critical_path/critical_path_walk.h"
 #include "report/analysis/critical_path/cuda_events.h"
+#include "report/base/heap.h"
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
 
@@ -35,18 +36,40 @@ enum thread_role {
 	ROLE_AUTOGRAD, /* of all its calls in ranges, each is in a backward pass */
 };
 
+/* A node that has begun. `end_ns`: at that time. If a wait makes its end earlier (end_running), it is
+ * over when its turn comes. */
+struct node_end {
+	uint64_t end_ns;
+	uint32_t node;
+	bool is_work;
+};
+
+/* Whether `a` ends before `b`. At equal times work ends first, then inner calls before outer ones. */
+static inline bool ends_before(const struct node_end *a, const struct node_end *b)
+{
+	if (a->end_ns != b->end_ns)
+		return a->end_ns < b->end_ns;
+	if (a->is_work != b->is_work)
+		return a->is_work;
+	return a->is_work ? a->node < b->node : a->node > b->node;
+}
+
+DEFINE_HEAP(node_ends, struct node_end, ends_before)
+
 struct edge_builder {
 	struct critical_path_graph *path;
 	struct cuda_events *events;
 	struct edge_thread *threads;
-	uint32_t *running; /* by stream index: node + 1 */
-	uint32_t *ends;    /* heap of nodes that have begun; the first to end on top */
+	uint32_t *running;     /* by stream index: node + 1 */
+	struct node_end *ends; /* heap; the first to end on top */
 	size_t thread_room, running_room, end_count, end_room;
 	bool *is_default;     /* by stream index: the default stream of its context */
 	uint8_t *roles;       /* by thread: enum thread_role */
 	uint8_t *over;        /* by node, one bit each: it has ended */
 	uint32_t turn_thread; /* that made the last call */
 	uint32_t now;         /* the point that edges lead to */
+	uint64_t now_ns;      /* its time */
+	bool begins_work;     /* it is the begin of work */
 	uint64_t latest_ns;   /* of the points that the work waits for: the latest */
 };
 
@@ -58,47 +81,6 @@ static bool is_over(const struct edge_builder *builder, uint32_t node)
 static void set_over(struct edge_builder *builder, uint32_t node)
 {
 	builder->over[node / 8] |= (uint8_t)(1u << (node % 8));
-}
-
-/* Whether `left` ends before `right`. At equal times work ends first, then inner calls before
- * outer ones. */
-static bool ends_before(const struct critical_path_graph *path, uint32_t left, uint32_t right)
-{
-	const struct path_node *a = path_node(path, left), *b = path_node(path, right);
-
-	if (a->end_ns != b->end_ns)
-		return a->end_ns < b->end_ns;
-	if (path_is_work(a) != path_is_work(b))
-		return path_is_work(a);
-	return path_is_work(a) ? left < right : left > right;
-}
-
-static void push_end(struct edge_builder *builder, uint32_t node)
-{
-	size_t at;
-
-	ARRAY_GROW(builder->ends, builder->end_room, builder->end_count + 1);
-	for (at = builder->end_count++;
-		at && ends_before(builder->path, node, builder->ends[(at - 1) / 2]);
-		at = (at - 1) / 2)
-		builder->ends[at] = builder->ends[(at - 1) / 2];
-	builder->ends[at] = node;
-}
-
-static uint32_t pop_end(struct edge_builder *builder)
-{
-	const uint32_t first = builder->ends[0], last = builder->ends[--builder->end_count];
-	size_t at = 0, child;
-
-	for (; (child = at * 2 + 1) < builder->end_count; at = child) {
-		child += child + 1 < builder->end_count &&
-			 ends_before(builder->path, builder->ends[child + 1], builder->ends[child]);
-		if (!ends_before(builder->path, builder->ends[child], last))
-			break;
-		builder->ends[at] = builder->ends[child];
-	}
-	builder->ends[at] = last;
-	return first;
 }
 
 static uint32_t stream_of_call(const struct critical_path_graph *path, const struct path_node *call)
@@ -116,12 +98,25 @@ static uint32_t stream_of_call(const struct critical_path_graph *path, const str
 		       : PATH_NONE;
 }
 
+/* Makes edges lead to a point from now on. */
+static void set_now(struct edge_builder *builder, uint32_t point, const struct path_node *node)
+{
+	builder->now = point;
+	builder->now_ns = point & 1 ? node->end_ns : node->begin_ns;
+	builder->begins_work = !(point & 1) && path_is_work(node);
+}
+
+/* Adds an edge from a point to the point that is set. */
 static void add_edge_from(struct edge_builder *builder, uint32_t point)
 {
-	edge_groups_add(builder->path->edges, point, builder->now,
-		path_ready_time(builder->path, point, builder->now));
-	if (path_point(builder->path, point) > builder->latest_ns)
-		builder->latest_ns = path_point(builder->path, point);
+	const uint64_t at_ns = path_point(builder->path, point),
+		       delay_ns = builder->begins_work && !(point & 1)
+					  ? min_u64(builder->path->launch_ns,
+						    builder->now_ns - at_ns)
+					  : 0;
+
+	edge_groups_add(builder->path->edges, point, builder->now, at_ns + delay_ns);
+	builder->latest_ns = max_u64(builder->latest_ns, at_ns);
 }
 
 static void add_event_edge(void *context, uint32_t node)
@@ -223,13 +218,11 @@ static uint32_t kernel_without_room(
 	return found;
 }
 
-/* Finds why work waits that all its edges let begin earlier. */
-static void note_room(struct edge_builder *builder, uint32_t number)
+/* Finds why work waits that all its edges let begin earlier. `call`: NULL: not known. */
+static void note_room(struct edge_builder *builder, uint32_t number, const struct path_node *work,
+	const struct path_node *call)
 {
-	const struct path_node *work = path_node(builder->path, number);
-	const uint64_t call_end_ns = work->call != PATH_NONE
-					     ? path_node(builder->path, work->call)->end_ns
-					     : work->begin_ns,
+	const uint64_t call_end_ns = call ? call->end_ns : work->begin_ns,
 		       from_ns = gap_wait_begin(builder->latest_ns, call_end_ns, work->begin_ns);
 
 	const uint32_t kernel = from_ns < work->begin_ns
@@ -249,9 +242,8 @@ static void note_copy_of_call(struct edge_builder *builder, uint32_t number)
 		path_node_edit(builder->path, work->call)->after = number;
 }
 
-static void begin_work(struct edge_builder *builder, uint32_t number)
+static void begin_work(struct edge_builder *builder, uint32_t number, const struct path_node *work)
 {
-	const struct path_node *work = path_node(builder->path, number);
 	const bool has_call = work->call != PATH_NONE;
 	const struct path_node *call = has_call ? path_node(builder->path, work->call) : NULL;
 	const uint64_t launched_ns = work->call_begin_ns ? work->call_begin_ns : work->begin_ns;
@@ -265,7 +257,7 @@ static void begin_work(struct edge_builder *builder, uint32_t number)
 	add_inferred_edge(builder, work);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
-	note_room(builder, number);
+	note_room(builder, number, work, call);
 	if (call && call->kind == ACTIVITY_COPY_CALL && !is_over(builder, work->call) &&
 		!work->copies_on_device)
 		note_copy_of_call(builder, number);
@@ -284,9 +276,8 @@ static void end_of_graph(struct edge_builder *builder, uint32_t call, uint32_t w
 		cuda_events_work_end(builder->events, stream_index, work, false);
 }
 
-static void end_work(struct edge_builder *builder, uint32_t number)
+static void end_work(struct edge_builder *builder, uint32_t number, const struct path_node *work)
 {
-	const struct path_node *work = path_node(builder->path, number);
 	const struct path_node *call = work->call != PATH_NONE
 					       ? path_node(builder->path, work->call)
 					       : NULL;
@@ -304,10 +295,13 @@ static void end_work(struct edge_builder *builder, uint32_t number)
 static void apply_call_effect(
 	struct edge_builder *builder, struct edge_thread *thread, const struct path_node *call)
 {
-	const uint32_t stream_index = stream_of_call(builder->path, call);
+	uint32_t stream_index;
 
-	if (!call->took_effect)
+	if (!call->took_effect ||
+		(call->kind != ACTIVITY_EVENT_RECORD && call->kind != ACTIVITY_STREAM_WAIT &&
+			call->kind != ACTIVITY_WAIT))
 		return;
+	stream_index = stream_of_call(builder->path, call);
 	switch (call->kind) {
 	case ACTIVITY_EVENT_RECORD:
 		cuda_events_record(builder->events, call->event, stream_index, call->begin_ns);
@@ -394,9 +388,9 @@ static void nest_call(struct edge_builder *builder, uint32_t number, uint32_t ou
 	call->end_ns = min_u64(call->end_ns, path_node(builder->path, outer)->end_ns);
 }
 
-static void begin_call_point(struct edge_builder *builder, uint32_t number)
+static void begin_call_point(
+	struct edge_builder *builder, uint32_t number, const struct path_node *call)
 {
-	const struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread;
 
 	ARRAY_GROW(builder->threads, builder->thread_room, (size_t)call->thread + 1);
@@ -425,14 +419,12 @@ static void end_running(
 					: PATH_NONE;
 	const struct path_node *work = number != PATH_NONE ? path_node(builder->path, number)
 							   : NULL;
-	const uint32_t now = builder->now;
 
 	if (!work || is_over(builder, number) || work->end_ns > wait->end_ns + CLOCK_TOLERANCE_NS ||
 		(work->call_begin_ns && work->call_begin_ns > wait->begin_ns))
 		return;
 	path_node_edit(builder->path, number)->end_ns = wait->end_ns;
 	end_point(builder, number);
-	builder->now = now;
 }
 
 /* The last work of the stream, if `wait` is for its device and began after the work was
@@ -544,16 +536,19 @@ static void finish_wait(struct edge_builder *builder, struct edge_thread *thread
 	thread->wait = NULL;
 }
 
-/* Adds the edges from what a call waited for to its end. */
-static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thread,
+/* Adds the edges from what a call waited for to its end, `point`. */
+static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thread, uint32_t point,
 	const struct path_node *call, bool waits)
 {
-	const uint32_t stream_index = stream_of_call(builder->path, call);
+	const uint32_t stream_index = waits && call->sync == TRACE_SYNC_STREAM
+					      ? stream_of_call(builder->path, call)
+					      : PATH_NONE;
 	uint32_t work;
 
-	if (waits && call->sync == TRACE_SYNC_STREAM && stream_index != PATH_NONE)
+	if (stream_index != PATH_NONE)
 		end_running(builder, call, stream_index);
 	work = awaited_work(builder, thread, call);
+	set_now(builder, point, call);
 	if (work != PATH_NONE)
 		add_edge_from(builder, 2 * work + 1);
 	else if (copy_that_began(builder, call) != PATH_NONE)
@@ -564,12 +559,13 @@ static void add_wait_edges(struct edge_builder *builder, struct edge_thread *thr
 		finish_wait(builder, thread, work != PATH_NONE);
 }
 
-static void end_call_point(struct edge_builder *builder, uint32_t number)
+static void end_call_point(
+	struct edge_builder *builder, uint32_t number, const struct path_node *call)
 {
-	const struct path_node *call = path_node(builder->path, number);
 	struct edge_thread *thread = &builder->threads[call->thread];
 
-	add_wait_edges(builder, thread, call, call->kind == ACTIVITY_WAIT && call->took_effect);
+	add_wait_edges(builder, thread, 2 * number + 1, call,
+		call->kind == ACTIVITY_WAIT && call->took_effect);
 	if (thread->inner && path_node(builder->path, thread->inner - 1)->call == number)
 		add_edge_from(builder, 2 * (thread->inner - 1) + 1);
 	add_edge_from(builder, 2 * number);
@@ -588,25 +584,53 @@ static void note_span_of_work(struct critical_path_graph *path, const struct pat
 
 static void end_point(struct edge_builder *builder, uint32_t number)
 {
-	const struct path_node *node = path_node(builder->path, number);
+	const struct path_node *node;
 
 	if (is_over(builder, number))
 		return;
-	if (path_is_work(node))
+	node = path_node(builder->path, number);
+	if (path_is_work(node)) {
+		set_now(builder, 2 * number + 1, node);
 		note_span_of_work(builder->path, node);
-	builder->now = 2 * number + 1;
-	if (path_is_work(node))
-		end_work(builder, number);
-	else
-		end_call_point(builder, number);
+		end_work(builder, number, node);
+	} else {
+		end_call_point(builder, number, node);
+	}
 	set_over(builder, number);
 	builder->path->last = 2 * number + 1;
 }
 
 static void end_points_until(struct edge_builder *builder, uint64_t at_ns)
 {
-	while (builder->end_count && path_node(builder->path, builder->ends[0])->end_ns <= at_ns)
-		end_point(builder, pop_end(builder));
+	while (builder->end_count && builder->ends[0].end_ns <= at_ns) {
+		const uint32_t number = builder->ends[0].node;
+
+		builder->end_count--;
+		node_ends_down(
+			builder->ends, builder->end_count, builder->ends[builder->end_count]);
+		end_point(builder, number);
+	}
+}
+
+/* Adds the edges to the begin of a node. */
+static void begin_point(struct edge_builder *builder, uint32_t number)
+{
+	const struct path_node *node = path_node(builder->path, number);
+
+	end_points_until(builder, node->begin_ns);
+	set_now(builder, 2 * number, node);
+	if (path_is_work(node))
+		begin_work(builder, number, node);
+	else
+		begin_call_point(builder, number, node);
+	if (node->end_ns == node->begin_ns) {
+		end_point(builder, number);
+		return;
+	}
+	ARRAY_GROW(builder->ends, builder->end_room, builder->end_count + 1);
+	node_ends_up(builder->ends, builder->end_count++,
+		(struct node_end){
+			.end_ns = node->end_ns, .node = number, .is_work = path_is_work(node) });
 }
 
 /* Returns an array by stream index: whether the stream is the default one of its context. The
@@ -676,22 +700,8 @@ void critical_path_graph_read_edges(struct critical_path_graph *path)
 	builder.roles = find_thread_roles(path);
 	builder.over = xcalloc(path->nodes.count / 8 + 1);
 	path->work_begin_ns = UINT64_MAX;
-	for (uint32_t i = 0; i < path->nodes.count; i++) {
-		const struct path_node *node;
-
-		critical_path_graph_trim(path);
-		node = path_node(path, i);
-		end_points_until(&builder, node->begin_ns);
-		builder.now = 2 * i;
-		if (path_is_work(node))
-			begin_work(&builder, i);
-		else
-			begin_call_point(&builder, i);
-		if (node->end_ns == node->begin_ns)
-			end_point(&builder, i);
-		else
-			push_end(&builder, i);
-	}
+	for (uint32_t i = 0; i < path->nodes.count; i++, critical_path_graph_trim(path))
+		begin_point(&builder, i);
 	end_points_until(&builder, UINT64_MAX);
 	free_edge_builder(&builder);
 }
