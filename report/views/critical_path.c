@@ -258,7 +258,7 @@ static void add_slack(struct critical_path *critical, struct path_entry *of, uin
 }
 
 /* Adds the slack of one node of the graph. Calls that wait have none, because their time is that of
- * the work they wait for. A callback of critical_path_graph_walk(). */
+ * the work they wait for. A callback of critical_path_graph_gains(). */
 static void add_node_slack(void *context, const struct path_node *node, uint64_t slack_ns)
 {
 	struct critical_path *critical = context;
@@ -299,13 +299,10 @@ enum {
 
 static_assert(SELECTIONS_MAX <= PATH_GAINS_MAX, "all gains take one pass");
 
-/* Chooses the entries whose gain is computed. It is 0 without avoidable time on the path. Of the
- * others, the GAINS_MAX entries with the most avoidable time are chosen. */
+/* Chooses the entries whose gain is computed: the GAINS_MAX entries with the most avoidable time on
+ * the path. */
 static void choose_gains(struct path_entries *entries, unsigned *selections)
 {
-	for (size_t i = 0; i < entries->room; i++)
-		entries->of[i].has_gain = entries->of[i].has_slack &&
-					  !avoidable_ns(&entries->of[i].on);
 	for (unsigned chosen = 0; chosen < GAINS_MAX; chosen++) {
 		uint32_t most = PATH_NONE;
 
@@ -347,18 +344,25 @@ static uint64_t mask_of_node(const struct path_node *node, void *context)
 	return mask;
 }
 
+/* The gain of an entry without avoidable time on the path is 0. */
 static void set_entry_gains(struct path_entries *entries, const uint64_t *gains)
 {
-	for (size_t i = 0; i < entries->room; i++)
-		if (entries->of[i].selection)
-			entries->of[i].gain_ns = gains[entries->of[i].selection - 1];
+	for (size_t i = 0; i < entries->room; i++) {
+		struct path_entry *of = &entries->of[i];
+
+		if (of->selection)
+			of->gain_ns = gains[of->selection - 1];
+		else
+			of->has_gain = of->has_slack && !avoidable_ns(&of->on);
+	}
 }
 
 static void compute_gains(struct critical_path *critical)
 {
-	struct path_selection selection = {
-		.count = ENTRY_SELECTIONS, .mask = mask_of_node, .context = critical
-	};
+	struct path_selection selection = { .count = ENTRY_SELECTIONS,
+		.mask = mask_of_node,
+		.slack = add_node_slack,
+		.context = critical };
 	uint64_t gains[SELECTIONS_MAX];
 
 	choose_gains(&critical->nodes_by_id, &selection.count);
@@ -374,9 +378,8 @@ static void sum_path(struct critical_path *critical)
 {
 	const struct profile_options *options = &critical->process->profile->options;
 	const struct steps *steps = critical->process->steps;
-	const struct critical_path_visitor visitor = {
-		.context = critical, .segment = add_path_segment, .slack = add_node_slack
-	};
+	const struct critical_path_visitor visitor = { .context = critical,
+		.segment = add_path_segment };
 
 	critical->is_partial = options->steps || options->windows;
 	critical->interval_count = activities_counted_intervals(

@@ -20,10 +20,7 @@ const char *path_kind_name(enum path_kind kind)
 struct path_walk {
 	struct critical_path_graph *path;
 	const struct critical_path_visitor *visitor;
-	/* uint64_t, by point: by how much its slack is less than the time until the end. */
-	struct packed_array less;
-	uint32_t current;    /* point of the path */
-	uint32_t first_done; /* node: the slack of this and of those after it is reported */
+	uint32_t current; /* point of the path */
 };
 
 enum path_kind path_kind_of_work(const struct path_node *work)
@@ -93,10 +90,7 @@ static enum path_kind kind_of_wait(
 	return PATH_UNEXPLAINED;
 }
 
-/* Returns the part of an interval that is the time of the work node->after: of an interval in a
- * call the time of its copy, of a wait that of the kernel that left no room for the work. Empty:
- * none. */
-static struct counted_interval part_of_other(const struct critical_path_graph *path,
+struct counted_interval path_part_of_other(const struct critical_path_graph *path,
 	const struct path_node *node, uint64_t from_ns, uint64_t to_ns)
 {
 	const bool has_other = node->after != PATH_NONE && node->kind != ACTIVITY_GRAPH_LAUNCH;
@@ -108,9 +102,7 @@ static struct counted_interval part_of_other(const struct critical_path_graph *p
 		min_u64(to_ns, other->end_ns) };
 }
 
-/* Returns when work that came after the point `from` began to wait: from then on the GPU could have
- * started it. */
-static uint64_t wait_begin(
+uint64_t path_wait_begin(
 	const struct critical_path_graph *path, uint32_t from, const struct path_node *work)
 {
 	const uint64_t from_ns = path_point(path, from);
@@ -142,8 +134,8 @@ static void append_start(
 	const struct critical_path_graph *path = walk->path;
 	const struct path_node *work = path_node(path, to / 2);
 	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
-	const uint64_t wait_ns = wait_begin(path, from, work);
-	const struct counted_interval other = part_of_other(path, work, wait_ns, to_ns);
+	const uint64_t wait_ns = path_wait_begin(path, from, work);
+	const struct counted_interval other = path_part_of_other(path, work, wait_ns, to_ns);
 	const uint64_t call_ns = copy_call_end(path, from, from_ns, wait_ns);
 
 	if (other.end_ns > other.begin_ns) {
@@ -163,7 +155,7 @@ static void append_call(const struct path_walk *walk, uint32_t from, uint32_t to
 	const struct critical_path_graph *path = walk->path;
 	const struct path_node *call = path_node(path, number);
 	const uint64_t from_ns = path_point(path, from), to_ns = path_point(path, to);
-	const struct counted_interval copy = part_of_other(path, call, from_ns, to_ns);
+	const struct counted_interval copy = path_part_of_other(path, call, from_ns, to_ns);
 
 	append_segment(walk, copy.end_ns, to_ns, number, PATH_CALL);
 	append_segment(walk, copy.begin_ns, copy.end_ns, call->after, PATH_COPY);
@@ -188,49 +180,6 @@ static void append_between(const struct path_walk *walk, uint32_t from, uint32_t
 				      .kind = (uint8_t)kind });
 }
 
-static uint64_t slack_of_point(struct path_walk *walk, uint32_t point)
-{
-	const uint64_t *less = packed_array_at(&walk->less, point);
-
-	return walk->path->end_ns - path_point(walk->path, point) - *less;
-}
-
-static void limit_slack(struct path_walk *walk, uint32_t point, uint64_t slack)
-{
-	const uint64_t before = slack_of_point(walk, point);
-
-	if (slack < before)
-		*(uint64_t *)packed_array_edit(&walk->less, point) += before - slack;
-}
-
-/* A predecessor can come later by the slack of the point, plus its distance to the latest
- * predecessor. */
-static void propagate_slack(struct path_walk *walk, const struct edge_group *group)
-{
-	const uint64_t slack = slack_of_point(walk, group->to),
-		       latest_ns = path_ready_time(walk->path, group->from[0], group->to);
-
-	for (size_t i = 0; i < group->count; i++) {
-		const uint32_t from = group->from[i];
-
-		limit_slack(walk, from,
-			slack + (latest_ns - path_ready_time(walk->path, from, group->to)));
-	}
-}
-
-/* Work that had no room would have begun later had the kernel beside it taken longer. */
-static void limit_slack_of_other(struct path_walk *walk, uint32_t to)
-{
-	const struct path_node *work = path_node(walk->path, to / 2);
-	uint64_t slack;
-
-	if ((to & 1) || !path_is_work(work) || work->after == PATH_NONE)
-		return;
-	slack = slack_of_point(walk, to);
-	limit_slack(walk, 2 * work->after, slack);
-	limit_slack(walk, 2 * work->after + 1, slack);
-}
-
 /* The first point waited for nothing in the trace. Before it a thread was running, but no GPU
  * work is known. */
 static void add_first(const struct path_walk *walk, uint32_t first)
@@ -241,29 +190,6 @@ static void add_first(const struct path_walk *walk, uint32_t first)
 		is_work ? PATH_UNKNOWN : PATH_HOST);
 }
 
-/* Reports the slacks of `first` and the nodes after it. They are final once the begin of `first` is
- * visited: what changes them begins later. */
-static void finish_slacks(struct path_walk *walk, uint32_t first)
-{
-	while (walk->first_done > first) {
-		const uint32_t node = --walk->first_done;
-
-		walk->visitor->slack(walk->visitor->context, path_node(walk->path, node),
-			slack_of_point(walk, 2 * node + 1));
-		critical_path_graph_trim(walk->path);
-	}
-	packed_array_drop(&walk->less, 2 * (size_t)first);
-}
-
-static void visit_slacks(struct path_walk *walk, const struct edge_group *group)
-{
-	propagate_slack(walk, group);
-	limit_slack_of_other(walk, group->to);
-	if (!(group->to & 1))
-		finish_slacks(walk, group->to / 2);
-	packed_array_trim(&walk->less);
-}
-
 static void visit_group(struct path_walk *walk, const struct edge_group *group)
 {
 	if (group->to == walk->current) {
@@ -271,36 +197,17 @@ static void visit_group(struct path_walk *walk, const struct edge_group *group)
 		walk->current = group->from[0];
 		critical_path_graph_trim(walk->path);
 	}
-	if (walk->visitor->slack)
-		visit_slacks(walk, group);
-}
-
-/* An array of numbers for each point. Nothing of it is in memory at first. */
-static struct packed_array array_of_points(
-	const struct critical_path_graph *path, size_t size, const char *what)
-{
-	struct packed_array array = { .size = size, .what = what, .class_at = ENTRY_NO_CLASS };
-
-	packed_array_reserve(&array, path->nodes.count * 2);
-	return array;
 }
 
 void critical_path_graph_walk(
 	struct critical_path_graph *path, const struct critical_path_visitor *visitor)
 {
-	struct path_walk walk = { .path = path,
-		.visitor = visitor,
-		.less = array_of_points(path, sizeof(uint64_t), "slack"),
-		.current = path->last,
-		.first_done = (uint32_t)path->nodes.count };
+	struct path_walk walk = { .path = path, .visitor = visitor, .current = path->last };
 	struct edge_group group = edge_groups_last(path->edges);
 
 	while (edge_groups_back(path->edges, &group))
 		visit_group(&walk, &group);
-	if (visitor->slack)
-		finish_slacks(&walk, 0);
 	add_first(&walk, walk.current);
-	packed_array_free(&walk.less);
 	edge_group_free(&group);
 }
 
@@ -352,142 +259,6 @@ struct critical_path_graph *critical_path_graph_read_from(
 struct critical_path_graph *critical_path_graph_read(struct process *process)
 {
 	return critical_path_graph_read_from(process, activities_read(process));
-}
-
-/* A pass from the end to the start that computes how long after each point the run ends, if what a
- * selection accepts took only `left` of its time. */
-struct gain_pass {
-	struct critical_path_graph *path;
-	const struct path_selection *selection;
-	double left;
-	struct packed_array after; /* by point: by selection, the time from the point to the end */
-	uint64_t *ends;            /* by selection: the end of the run */
-	/* By selection: the time of the point that is visited, then with what comes after it. */
-	uint64_t own_ns[PATH_GAINS_MAX];
-	uint32_t first_done; /* node: the begins of this and of those after it were visited */
-};
-
-static void set_selected(struct gain_pass *pass, uint64_t mask, uint64_t own_ns)
-{
-	for (; mask; mask &= mask - 1)
-		pass->own_ns[__builtin_ctzll(mask)] = own_ns;
-}
-
-/* Sets how long the point of a group would take after what holds it up. */
-static void find_own_times(struct gain_pass *pass, const struct edge_group *group)
-{
-	const struct critical_path_graph *path = pass->path;
-	const struct path_selection *selection = pass->selection;
-	const struct path_node *node = path_node(path, group->to / 2);
-	const bool is_end = group->to & 1;
-	const uint64_t to_ns = path_point(path, group->to),
-		       latest_ns = path_ready_time(path, group->from[0], group->to),
-		       own_ns = to_ns - latest_ns,
-		       mask = is_end ? selection->mask(node, selection->context) : 0;
-	struct counted_interval other;
-
-	for (unsigned i = 0; i < selection->count; i++)
-		pass->own_ns[i] = own_ns;
-	set_selected(pass, mask, (uint64_t)((double)own_ns * pass->left));
-	if (path_is_work(node) == is_end)
-		return;
-	other = part_of_other(path, node,
-		is_end ? latest_ns : max_u64(latest_ns, wait_begin(path, group->from[0], node)),
-		to_ns);
-	if (other.end_ns == other.begin_ns)
-		return;
-	set_selected(pass,
-		selection->mask(path_node(path, node->after), selection->context) & ~mask,
-		own_ns - (uint64_t)((double)(other.end_ns - other.begin_ns) * (1 - pass->left)));
-}
-
-/* Ends the visit of the nodes from `first` on. Those whose begins were not visited, because nothing
- * comes before them, begin when they did. `is_start`: so does `first`. */
-static void finish_begins(struct gain_pass *pass, uint32_t first, bool is_start)
-{
-	const uint32_t last = is_start ? first : first + 1;
-
-	for (uint32_t node = pass->first_done; node > last;) {
-		const uint64_t *after = packed_array_at(&pass->after, 2 * (size_t)--node);
-		const uint64_t begin_ns = path_point(pass->path, 2 * node);
-
-		for (unsigned i = 0; i < pass->selection->count; i++)
-			pass->ends[i] = max_u64(pass->ends[i], begin_ns + after[i]);
-		critical_path_graph_trim(pass->path);
-	}
-	pass->first_done = first;
-	packed_array_drop(&pass->after, 2 * (size_t)first);
-}
-
-static void add_group_to_gains(struct gain_pass *pass, const struct edge_group *group)
-{
-	const unsigned count = pass->selection->count;
-	const uint64_t *after;
-
-	find_own_times(pass, group);
-	after = packed_array_at(&pass->after, group->to);
-	for (unsigned i = 0; i < count; i++)
-		pass->own_ns[i] += after[i];
-	for (size_t i = 0; i < group->count; i++) {
-		const uint32_t from = group->from[i];
-		const uint64_t delay_ns = path_delay(pass->path, from, group->to);
-		uint64_t *before = packed_array_edit(&pass->after, from);
-
-		for (unsigned k = 0; k < count; k++)
-			before[k] = max_u64(before[k], pass->own_ns[k] + delay_ns);
-	}
-	if (!(group->to & 1))
-		finish_begins(pass, group->to / 2, false);
-}
-
-void critical_path_graph_gains(struct critical_path_graph *path, double left,
-	const struct path_selection *selection, uint64_t *gains)
-{
-	struct gain_pass pass = { .path = path,
-		.selection = selection,
-		.left = left,
-		.after = array_of_points(path, selection->count * sizeof *gains, "gains"),
-		.ends = gains,
-		.first_done = (uint32_t)path->nodes.count };
-	struct edge_group group = edge_groups_last(path->edges);
-
-	memset(gains, 0, selection->count * sizeof *gains);
-	while (edge_groups_back(path->edges, &group)) {
-		add_group_to_gains(&pass, &group);
-		critical_path_graph_trim(path);
-		packed_array_trim(&pass.after);
-	}
-	finish_begins(&pass, 0, true);
-	packed_array_free(&pass.after);
-	edge_group_free(&group);
-	for (unsigned i = 0; i < selection->count; i++)
-		gains[i] = path->end_ns > gains[i] ? path->end_ns - gains[i] : 0;
-}
-
-/* The selection of critical_path_graph_gain. */
-struct single_selection {
-	bool (*selected)(const struct path_node *node, void *context);
-	void *context;
-};
-
-static uint64_t mask_of_single(const struct path_node *node, void *context)
-{
-	const struct single_selection *single = context;
-
-	return single->selected(node, single->context);
-}
-
-uint64_t critical_path_graph_gain(struct critical_path_graph *path, double left,
-	bool (*selected)(const struct path_node *node, void *context), void *context)
-{
-	struct single_selection single = { .selected = selected, .context = context };
-	const struct path_selection selection = {
-		.count = 1, .mask = mask_of_single, .context = &single
-	};
-	uint64_t gain;
-
-	critical_path_graph_gains(path, left, &selection, &gain);
-	return gain;
 }
 
 bool path_node_computes(const struct path_node *node, void *context)

@@ -197,13 +197,11 @@ struct critical_path_graph {
 	uint32_t last;      /* point; PATH_NONE: there is nothing */
 };
 
-/* Receives what is found on a walk from the end to the start. Members that are NULL are skipped. */
+/* Receives what is found on a walk from the end to the start. */
 struct critical_path_visitor {
 	void *context;
 	/* The segments of the path, the last one first. */
 	void (*segment)(void *context, const struct path_segment *segment);
-	/* The slack of each call or work: how much longer it could take. The last node first. */
-	void (*slack)(void *context, const struct path_node *node, uint64_t slack_ns);
 };
 
 struct critical_path_graph *critical_path_graph_read(struct process *process);
@@ -238,10 +236,14 @@ struct path_selection {
 	unsigned count; /* at most PATH_GAINS_MAX */
 	/* Returns a mask: bit i if selection i accepts the node. */
 	uint64_t (*mask)(const struct path_node *node, void *context);
+	/* Receives the slack of each call or work: how much longer it could take. The last node
+	 * first. NULL: not needed. */
+	void (*slack)(void *context, const struct path_node *node, uint64_t slack_ns);
 	void *context;
 };
 
-/* As critical_path_graph_gain, for several selections in one pass: sets `gains[i]`. */
+/* As critical_path_graph_gain, for several selections in one pass, which finds the slacks, too:
+ * sets `gains[i]`. */
 void critical_path_graph_gains(struct critical_path_graph *path, double left,
 	const struct path_selection *selection, uint64_t *gains);
 
@@ -305,6 +307,17 @@ static inline uint32_t critical_path_graph_tid(
 	return (uint32_t)path->threads.entries[path_node(path, node)->thread].stream;
 }
 
+/* These are used in this folder only.
+ *
+ * Returns the part of an interval that is the time of the work node->after: of an interval in a
+ * call the time of its copy, of a wait that of the kernel that left no room for the work. Empty:
+ * none. */
+struct counted_interval path_part_of_other(const struct critical_path_graph *path,
+	const struct path_node *node, uint64_t from_ns, uint64_t to_ns);
+/* Returns when work that came after the point `from` began to wait: from then on the GPU could have
+ * started it. */
+uint64_t path_wait_begin(
+	const struct critical_path_graph *path, uint32_t from, const struct path_node *work);
 /* Used by critical_path_graph_finish only: makes the edges, after the nodes. */
 void critical_path_graph_read_edges(struct critical_path_graph *path);
 
