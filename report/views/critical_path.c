@@ -43,6 +43,13 @@ struct step_reach {
 	uint64_t begin_ns, end_ns;
 };
 
+/* A step that no other one overlaps, of which the last piece of the path was a part. */
+struct near_step {
+	uint64_t begin_ns, end_ns; /* both 0: none */
+	size_t index;
+	bool is_steady; /* its time is divided by the verdict */
+};
+
 /* The gains of kinds: of GPU work, then of all GPU work and all calls. */
 enum { GAIN_ALL = PATH_MEMSET + 1, KIND_GAINS };
 
@@ -58,6 +65,8 @@ struct critical_path {
 	struct step_idle counted;
 	struct path_sum *steps;        /* by index */
 	struct step_reach *step_reach; /* by index */
+	bool steps_apart;              /* no two steps overlap */
+	struct near_step near;
 	/* by kind; of all, and of what overlaps the steady-state steps */
 	uint64_t kind_gains[KIND_GAINS], steady_gains[KIND_GAINS];
 	struct path_entries nodes_by_id; /* by node; 0: no range */
@@ -83,15 +92,29 @@ static void path_sum_add(struct path_sum *sum, enum path_kind kind, uint64_t ns)
 	sum->segments++;
 }
 
+static bool is_in_near_step(const struct critical_path *critical, uint64_t from_ns, uint64_t to_ns)
+{
+	return from_ns >= critical->near.begin_ns && to_ns <= critical->near.end_ns;
+}
+
+/* Returns how much of an interval is in steady-state steps, of which there must be some. */
+static uint64_t steady_ns(const struct critical_path *critical, uint64_t from_ns, uint64_t to_ns)
+{
+	if (!is_in_near_step(critical, from_ns, to_ns))
+		return step_idle_counted(&critical->counted, from_ns, to_ns);
+	return critical->near.is_steady ? to_ns - from_ns : 0;
+}
+
 /* Adds the part of a piece that is in steady-state steps or, without steps, while GPUs have
  * work. */
 static void add_to_steady(
 	struct critical_path *critical, enum path_kind kind, uint64_t from_ns, uint64_t to_ns)
 {
-	const bool in_steps = critical->counted.steps;
-	const uint64_t from = in_steps ? from_ns : max_u64(from_ns, critical->path->work_begin_ns),
-		       to = in_steps ? to_ns : min_u64(to_ns, critical->path->work_end_ns),
-		       ns = step_idle_counted(&critical->counted, from, to);
+	const uint64_t ns = critical->counted.steps
+				    ? steady_ns(critical, from_ns, to_ns)
+				    : step_idle_counted(&critical->counted,
+					      max_u64(from_ns, critical->path->work_begin_ns),
+					      min_u64(to_ns, critical->path->work_end_ns));
 
 	if (!ns)
 		return;
@@ -113,7 +136,9 @@ static void find_step_reach(struct critical_path *critical)
 	struct step_reach reach = { .begin_ns = 0 };
 
 	critical->step_reach = xcalloc((critical->step_count + 1) * sizeof *critical->step_reach);
+	critical->steps_apart = true;
 	for (size_t i = 0; i < critical->step_count; i++) {
+		critical->steps_apart &= step_window(&steps[i]).begin_ns >= reach.end_ns;
 		reach.begin_ns = max_u64(reach.begin_ns, step_window(&steps[i]).begin_ns);
 		reach.end_ns = max_u64(reach.end_ns, step_window(&steps[i]).end_ns);
 		critical->step_reach[i] = reach;
@@ -136,6 +161,21 @@ static size_t first_step_after(const struct critical_path *critical, uint64_t at
 	return low;
 }
 
+/* Notes the step that an interval is a part of, for the next ones. */
+static void note_near_step(
+	struct critical_path *critical, size_t index, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct step *step = &critical->process->steps->steps[index];
+	const struct counted_interval window = step_window(step);
+
+	if (!critical->steps_apart || from_ns < window.begin_ns || to_ns > window.end_ns)
+		return;
+	critical->near = (struct near_step){ .begin_ns = window.begin_ns,
+		.end_ns = window.end_ns,
+		.index = index,
+		.is_steady = step->kind == STEP_USUAL && step->window_end_ns > step->window_begin_ns };
+}
+
 /* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other (those of
  * several threads may, and are not examined). */
 static void add_to_steps(
@@ -143,13 +183,19 @@ static void add_to_steps(
 {
 	const struct step *steps = critical->step_count ? critical->process->steps->steps : NULL;
 
+	if (is_in_near_step(critical, from_ns, to_ns)) {
+		path_sum_add(&critical->steps[critical->near.index], kind, to_ns - from_ns);
+		return;
+	}
 	for (size_t i = first_step_after(critical, from_ns);
 		i < critical->step_count && critical->step_reach[i].begin_ns < to_ns; i++) {
 		const uint64_t begin = max_u64(step_window(&steps[i]).begin_ns, from_ns),
 			       end = min_u64(step_window(&steps[i]).end_ns, to_ns);
 
-		if (end > begin)
-			path_sum_add(&critical->steps[i], kind, end - begin);
+		if (end <= begin)
+			continue;
+		path_sum_add(&critical->steps[i], kind, end - begin);
+		note_near_step(critical, i, from_ns, to_ns);
 	}
 }
 
@@ -325,18 +371,30 @@ static uint64_t mask_of_entry(const struct path_entries *entries, uint32_t index
 		       : 0;
 }
 
+/* Returns whether some of a node's time is in steady-state steps, of which there must be some. */
+static bool is_steady_node(struct critical_path *critical, const struct path_node *node)
+{
+	size_t step;
+
+	if (!is_in_near_step(critical, node->begin_ns, node->end_ns)) {
+		step = first_step_after(critical, node->begin_ns);
+		if (step < critical->step_count)
+			note_near_step(critical, step, node->begin_ns, node->end_ns);
+	}
+	return steady_ns(critical, node->begin_ns, node->end_ns);
+}
+
 /* Returns a mask of the selections that a node of the graph is in. */
 static uint64_t mask_of_node(const struct path_node *node, void *context)
 {
-	const struct critical_path *critical = context;
+	struct critical_path *critical = context;
 	uint64_t mask = UINT64_C(1) << GAIN_ALL;
 
 	if (!node->counts)
 		return 0;
 	if (path_is_work(node))
 		mask |= UINT64_C(1) << path_kind_of_work(node);
-	if (!critical->counted.steps ||
-		step_idle_counted(&critical->counted, node->begin_ns, node->end_ns))
+	if (!critical->counted.steps || is_steady_node(critical, node))
 		mask |= mask << STEADY_SELECTIONS;
 	mask |= mask_of_entry(&critical->nodes_by_id, node->owner);
 	if (path_is_work(node))
