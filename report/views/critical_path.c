@@ -173,7 +173,8 @@ static void note_near_step(
 	critical->near = (struct near_step){ .begin_ns = window.begin_ns,
 		.end_ns = window.end_ns,
 		.index = index,
-		.is_steady = step->kind == STEP_USUAL && step->window_end_ns > step->window_begin_ns };
+		.is_steady = step->kind == STEP_USUAL &&
+			     step->window_end_ns > step->window_begin_ns };
 }
 
 /* Adds a piece of the path to the steps that it overlaps. Steps do not overlap each other (those of
