@@ -8,6 +8,7 @@
 #include "report/analysis/stream_waits.h"
 #include <string.h>
 
+#define LOOK_AHEAD 8u /* nodes that are examined before the others are searched */
 #define LOOK_BACK 64u /* calls that may begin between a call and CUPTI's record of it */
 
 static struct path_node *add_path_node(struct critical_path_graph *path, const struct activity *one)
@@ -77,8 +78,22 @@ static void add_call_node(struct critical_path_graph *path, const struct activit
 		       !node_name_contains(path, one->name, "Async");
 }
 
-/* The first node that begins at or after `begin_ns`. Examines one part of the nodes. */
-static uint32_t first_node_at(struct critical_path_graph *path, uint64_t begin_ns)
+/* As first_node_at, if that is one of the nodes after the one found last. PATH_NONE: it is not. */
+static uint32_t first_node_after_last(const struct critical_path_graph *path, uint64_t begin_ns)
+{
+	const uint32_t count = (uint32_t)path->nodes.count;
+	uint32_t node = path->found;
+
+	if (node >= count || path_node(path, node)->begin_ns >= begin_ns)
+		return PATH_NONE;
+	for (unsigned ahead = 0; ahead < LOOK_AHEAD; ahead++)
+		if (++node == count || path_node(path, node)->begin_ns >= begin_ns)
+			return node;
+	return PATH_NONE;
+}
+
+/* As first_node_at. Examines one part of the nodes. */
+static uint32_t search_first_node(const struct critical_path_graph *path, uint64_t begin_ns)
 {
 	size_t low = 0, high = path->index_count;
 
@@ -103,6 +118,16 @@ static uint32_t first_node_at(struct critical_path_graph *path, uint64_t begin_n
 			high = middle;
 	}
 	return (uint32_t)low;
+}
+
+/* The first node that begins at or after `begin_ns`. The calls that launched the work of a stream
+ * come in order. */
+static uint32_t first_node_at(struct critical_path_graph *path, uint64_t begin_ns)
+{
+	const uint32_t near = first_node_after_last(path, begin_ns);
+
+	path->found = near == PATH_NONE ? search_first_node(path, begin_ns) : near;
+	return path->found;
 }
 
 /* The call that launched `work`. If several began at that time, prefers the correlation id. */

@@ -175,6 +175,7 @@ struct critical_path_graph {
 	struct edge_groups *edges;
 	uint64_t *index; /* begin of each node whose number is a multiple of PATH_INDEX_NODES */
 	size_t index_count, index_room;
+	uint32_t found; /* by time: the node found last, while the nodes are made */
 	struct role_calls *role_calls; /* by thread */
 	size_t role_room;
 	bool has_cupti_streams; /* some calls have CUPTI's stream ids, until they are converted */
