@@ -147,14 +147,16 @@ static bool may_hold_up(
 	return other && stream_index != work->stream_index && other->device == work->device &&
 	       (work->after_event || waits_by_default(builder, stream_index, work->stream_index)) &&
 	       other->end_ns > builder->latest_ns && other->end_ns <= work->begin_ns &&
-	       work->begin_ns - other->end_ns <= START_MAX_NS && other->call_begin_ns &&
-	       work->call_begin_ns && other->call_begin_ns < work->call_begin_ns;
+	       work->begin_ns - other->end_ns <= START_MAX_NS &&
+	       path_launch_ns(builder->path, other) &&
+	       path_launch_ns(builder->path, other) < path_launch_ns(builder->path, work);
 }
 
-/* No known edge explains why the work began so late. */
-static void add_inferred_edge(struct edge_builder *builder, const struct path_node *work)
+/* Adds an edge to work if no known edge explains why it began so late. `call_ns`: begin of its
+ * launch; 0: not known. */
+static void add_inferred_edge(
+	struct edge_builder *builder, const struct path_node *work, uint64_t call_ns)
 {
-	const uint64_t call_ns = work->call_begin_ns;
 	uint32_t found = PATH_NONE, found_stream = 0;
 
 	if (builder->latest_ns < call_ns)
@@ -246,15 +248,15 @@ static void begin_work(struct edge_builder *builder, uint32_t number, const stru
 {
 	const bool has_call = work->call != PATH_NONE;
 	const struct path_node *call = has_call ? path_node(builder->path, work->call) : NULL;
-	const uint64_t launched_ns = work->call_begin_ns ? work->call_begin_ns : work->begin_ns;
+	const uint64_t call_ns = call ? call->begin_ns : work->call_begin_ns;
 
 	builder->latest_ns = 0;
 	add_stream_order_edges(builder, work);
-	cuda_events_work_begin(
-		builder->events, work->stream_index, launched_ns, add_event_edge, builder);
+	cuda_events_work_begin(builder->events, work->stream_index,
+		call_ns ? call_ns : work->begin_ns, add_event_edge, builder);
 	if (call && call->kind == ACTIVITY_GRAPH_LAUNCH && call->after != PATH_NONE)
 		add_edge_from(builder, 2 * call->after + 1);
-	add_inferred_edge(builder, work);
+	add_inferred_edge(builder, work, call_ns);
 	if (call)
 		add_edge_from(builder, 2 * work->call);
 	note_room(builder, number, work, call);
@@ -421,7 +423,7 @@ static void end_running(
 							   : NULL;
 
 	if (!work || is_over(builder, number) || work->end_ns > wait->end_ns + CLOCK_TOLERANCE_NS ||
-		(work->call_begin_ns && work->call_begin_ns > wait->begin_ns))
+		path_launch_ns(builder->path, work) > wait->begin_ns)
 		return;
 	path_node_edit(builder->path, number)->end_ns = wait->end_ns;
 	end_point(builder, number);
@@ -436,7 +438,7 @@ static uint32_t last_work_of_stream(
 	const struct path_node *work = last != PATH_NONE ? path_node(builder->path, last) : NULL;
 
 	if (!work || (wait->device != ACTIVITY_NO_DEVICE && work->device != wait->device) ||
-		(work->call_begin_ns && work->call_begin_ns > wait->begin_ns))
+		path_launch_ns(builder->path, work) > wait->begin_ns)
 		return PATH_NONE;
 	return last;
 }

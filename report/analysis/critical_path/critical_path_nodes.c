@@ -199,7 +199,7 @@ static void add_work_node(struct critical_path_graph *path, const struct stream_
 	node->event_known = node->after_event && wait.recorded;
 	node->nodes_unknown = one->nodes_unknown;
 	node->fills = activity_fills_device(one, path->process);
-	node->call_begin_ns = one->has_call ? one->call_begin_ns : 0;
+	node->call_begin_ns = one->has_call && call == PATH_NONE ? one->call_begin_ns : 0;
 	if (call != PATH_NONE && path_node(path, call)->kind != ACTIVITY_GRAPH_LAUNCH)
 		note_handle_stream(path, path_node(path, call), stream_index);
 	note_launch(path, node, one);

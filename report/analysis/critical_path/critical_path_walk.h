@@ -121,7 +121,8 @@ struct path_node {
 	/* As in the graph: if work seems to end just after a wait for it, its end is that of the
 	 * wait. */
 	uint64_t begin_ns, end_ns;
-	/* work: begin of its call, 0: not known; calls: correlation id */
+	/* work whose call has no node: begin of the call, 0: not known (path_launch_ns); calls:
+	 * correlation id */
 	uint64_t call_begin_ns;
 	uint64_t stream, event; /* calls: handles */
 	/* Work: the node of its call. Calls: the node of the call around it. PATH_NONE: none. */
@@ -175,7 +176,7 @@ struct critical_path_graph {
 	struct edge_groups *edges;
 	uint64_t *index; /* begin of each node whose number is a multiple of PATH_INDEX_NODES */
 	size_t index_count, index_room;
-	uint32_t found; /* by time: the node found last, while the nodes are made */
+	uint32_t found;                /* by time: the node found last, while the nodes are made */
 	struct role_calls *role_calls; /* by thread */
 	size_t role_room;
 	bool has_cupti_streams; /* some calls have CUPTI's stream ids, until they are converted */
@@ -274,6 +275,14 @@ static inline uint64_t path_point(const struct critical_path_graph *path, uint32
 	const struct path_node *node = path_node(path, point / 2);
 
 	return point & 1 ? node->end_ns : node->begin_ns;
+}
+
+/* Returns the begin of the call that launched `work`. 0: not known. */
+static inline uint64_t path_launch_ns(
+	const struct critical_path_graph *path, const struct path_node *work)
+{
+	return work->call != PATH_NONE ? path_node(path, work->call)->begin_ns
+				       : work->call_begin_ns;
 }
 
 static inline bool path_is_work(const struct path_node *node)
