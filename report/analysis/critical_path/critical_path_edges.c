@@ -36,15 +36,16 @@ enum thread_role {
 	ROLE_AUTOGRAD, /* of all its calls in ranges, each is in a backward pass */
 };
 
-/* A node that has begun. `end_ns`: at that time. If a wait makes its end earlier (end_running), it is
- * over when its turn comes. */
+/* A node that has begun, with its end at that time. If a wait makes its end earlier (end_running),
+ * it is over when its turn comes. */
 struct node_end {
 	uint64_t end_ns;
 	uint32_t node;
 	bool is_work;
 };
 
-/* Whether `a` ends before `b`. At equal times work ends first, then inner calls before outer ones. */
+/* Whether `a` ends before `b`. At equal times work ends first, then inner calls before outer
+ * ones. */
 static inline bool ends_before(const struct node_end *a, const struct node_end *b)
 {
 	if (a->end_ns != b->end_ns)

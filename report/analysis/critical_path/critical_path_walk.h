@@ -55,7 +55,7 @@
  * stream or event counts as a wait for the last work that ended during it. Work without times is
  * not in the graph.
  *
- * Memory: the graph is packed in temporary files (packed_array.h, edge_groups.h), about 15 bytes
+ * Memory: the graph is packed in temporary files (packed_array.h, edge_groups.h), about 12 bytes
  * per call or GPU operation. Only requested work that has not ended, threads, streams and events
  * are in memory, and a bit per node. Not thread-safe.
  */

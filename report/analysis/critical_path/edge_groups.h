@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * Stores the edges of the critical path in a temporary file (number_log.h), about two bytes each. They are added
- * by the point that they lead to, all to one point together, and are read backwards.
+ * Stores the edges of the critical path in a temporary file (number_log.h), about two bytes each.
+ * They are added by the point that they lead to, all to one point together, and are read backwards.
  *
  *	struct edge_groups *groups = edge_groups_new();
  *

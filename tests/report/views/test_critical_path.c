@@ -497,15 +497,16 @@ END_TEST
 
 /* Work behind a wait for an event starts 60 us before a kernel of another stream ends, whose
  * blocks took all of the GPU: it had no room. Without so many blocks, or if other work ended just
- * before, it may have waited for the event, whose record is not in the trace. */
+ * before, it may have waited for the event, whose record is not in the trace. The kernel that left no
+ * room has no more slack than the work, although nothing waits for its end. */
 START_TEST(work_has_no_room_beside_a_kernel_that_fills_the_gpu)
 {
 	static const struct {
 		uint32_t blocks;
 		uint64_t third_end;
-		long long waiting, filling;
-	} cases[] = { { 15000, 30000, -2, 89880 }, { 64, 30000, 89880, 0 },
-		{ 15000, 89990, -2, 0 } };
+		long long waiting, filling, slack;
+	} cases[] = { { 15000, 30000, -2, 89880, 0 }, { 64, 30000, 89880, 0, 140000 },
+		{ 15000, 89990, -2, 0, 140000 } };
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct trace_builder *builder = begin();
@@ -522,6 +523,7 @@ START_TEST(work_has_no_room_beside_a_kernel_that_fills_the_gpu)
 		run = show(builder);
 		expect(&run, "part", "unexplained wait", "path_ns", cases[i].waiting);
 		expect(&run, "work", "filling", "path_ns", cases[i].filling);
+		expect(&run, "work", "filling", "slack_min_ns", cases[i].slack);
 	}
 }
 END_TEST
