@@ -274,7 +274,7 @@ static const struct {
 	{ { "memory", "--map" }, 36 },
 	{ { "steps" }, 36 },
 	{ { "idle" }, 38 },
-	{ { "critical-path" }, 75 }, /* the aim is 33 */
+	{ { "critical-path" }, 55 }, /* the aim is 33 */
 	{ { "diagnose" }, 65 },
 	{ { "scene" }, 80 },
 };

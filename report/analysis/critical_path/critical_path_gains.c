@@ -49,32 +49,32 @@ struct gain_pass {
 	uint32_t first_done;       /* node: the begins of this and of those after it were visited */
 };
 
-static size_t slot_bytes(const struct gain_pass *pass)
+static size_t gain_slot_bytes(const struct gain_pass *pass)
 {
 	return offsetof(struct gain_slot, less_ns) + pass->selection->count * sizeof(uint64_t);
 }
 
-static struct gain_slot *slot_at(struct gain_pass *pass, uint32_t number)
+static struct gain_slot *gain_slot_at(struct gain_pass *pass, uint32_t number)
 {
 	return packed_array_edit(&pass->pool, number - 1);
 }
 
 /* Returns the number of a slot with any contents. Pointers to slots are then invalid. */
-static uint32_t new_slot(struct gain_pass *pass)
+static uint32_t new_gain_slot(struct gain_pass *pass)
 {
 	const uint32_t number = pass->free_slot;
 
 	if (number) {
-		pass->free_slot = slot_at(pass, number)->next_free;
+		pass->free_slot = gain_slot_at(pass, number)->next_free;
 		return number;
 	}
 	packed_array_push(&pass->pool);
 	return (uint32_t)pass->pool.count;
 }
 
-static void free_slot(struct gain_pass *pass, uint32_t number)
+static void free_gain_slot(struct gain_pass *pass, uint32_t number)
 {
-	slot_at(pass, number)->next_free = pass->free_slot;
+	gain_slot_at(pass, number)->next_free = pass->free_slot;
 	pass->free_slot = number;
 }
 
@@ -94,8 +94,8 @@ static uint32_t require_slot(struct gain_pass *pass, uint32_t *slot)
 {
 	if (*slot)
 		return *slot;
-	*slot = new_slot(pass);
-	memset(slot_at(pass, *slot), 0, slot_bytes(pass));
+	*slot = new_gain_slot(pass);
+	memset(gain_slot_at(pass, *slot), 0, gain_slot_bytes(pass));
 	return *slot;
 }
 
@@ -111,7 +111,7 @@ static void limit_slack_of_other(
 	if (end_ns > other->end_ns)
 		node->slack_rest_ns = max_u64(node->slack_rest_ns, end_ns - other->end_ns);
 	if (end_ns > other->begin_ns) {
-		begin = slot_at(pass, require_slot(pass, &node->slots[0]));
+		begin = gain_slot_at(pass, require_slot(pass, &node->slots[0]));
 		begin->slack_rest_ns = max_u64(begin->slack_rest_ns, end_ns - other->begin_ns);
 	}
 }
@@ -191,12 +191,12 @@ static void delay_slot(struct gain_slot *slot, uint64_t delay_ns)
 }
 
 /* Returns the number of a new slot, a copy of another one. */
-static uint32_t copy_slot(struct gain_pass *pass, uint32_t number, uint64_t delay_ns)
+static uint32_t copy_gain_slot(struct gain_pass *pass, uint32_t number, uint64_t delay_ns)
 {
-	const uint32_t copy = new_slot(pass);
+	const uint32_t copy = new_gain_slot(pass);
 
-	memcpy(slot_at(pass, copy), slot_at(pass, number), slot_bytes(pass));
-	delay_slot(slot_at(pass, copy), delay_ns);
+	memcpy(gain_slot_at(pass, copy), gain_slot_at(pass, number), gain_slot_bytes(pass));
+	delay_slot(gain_slot_at(pass, copy), delay_ns);
 	return copy;
 }
 
@@ -213,20 +213,20 @@ static void pass_slot_on(struct gain_pass *pass, const struct gain_visit *visit,
 		uint32_t *before = slot_of_point(pass, group->from[i]);
 
 		if (*before) {
-			merge_slot(slot_at(pass, *before), slot_at(pass, number), delay_ns,
-				pass->selection->count);
+			merge_slot(gain_slot_at(pass, *before), gain_slot_at(pass, number),
+				delay_ns, pass->selection->count);
 		} else if (!heir) {
 			heir = before;
 			heir_delay_ns = delay_ns;
 		} else if (heir != before) {
-			*before = copy_slot(pass, number, delay_ns);
+			*before = copy_gain_slot(pass, number, delay_ns);
 		}
 	}
 	if (!heir) {
-		free_slot(pass, number);
+		free_gain_slot(pass, number);
 		return;
 	}
-	delay_slot(slot_at(pass, number), heir_delay_ns);
+	delay_slot(gain_slot_at(pass, number), heir_delay_ns);
 	*heir = number;
 }
 
@@ -234,18 +234,18 @@ static void pass_slot_on(struct gain_pass *pass, const struct gain_visit *visit,
  * slot of its begin; 0: none. */
 static void end_at_begin(struct gain_pass *pass, const struct path_node *node, uint32_t number)
 {
-	const struct gain_slot *slot = number ? slot_at(pass, number) : NULL;
+	const struct gain_slot *slot = number ? gain_slot_at(pass, number) : NULL;
 
 	for (unsigned i = 0; i < pass->selection->count; i++)
 		pass->ends[i] = max_u64(pass->ends[i],
 			node->begin_ns + (slot ? slot->rest_ns - slot->less_ns[i] : 0));
 	if (number)
-		free_slot(pass, number);
+		free_gain_slot(pass, number);
 }
 
 /* Ends the visit of the nodes from `first` on. `has_group`: the begin of `first` was visited. The
  * slack of a node is final once its begin is visited: what changes it begins later. */
-static void finish_nodes(struct gain_pass *pass, uint32_t first, bool has_group)
+static void finish_gain_nodes(struct gain_pass *pass, uint32_t first, bool has_group)
 {
 	const struct path_selection *selection = pass->selection;
 
@@ -264,7 +264,7 @@ static void finish_nodes(struct gain_pass *pass, uint32_t first, bool has_group)
 	packed_array_drop(&pass->nodes, first);
 }
 
-static void visit_group(struct gain_pass *pass, const struct edge_group *group)
+static void visit_gain_group(struct gain_pass *pass, const struct edge_group *group)
 {
 	const struct path_node *node = path_node(pass->path, group->to / 2);
 	const bool is_end = group->to & 1;
@@ -277,13 +277,13 @@ static void visit_group(struct gain_pass *pass, const struct edge_group *group)
 	const uint32_t number = require_slot(pass, &known->slots[is_end]);
 
 	if (is_end)
-		known->slack_rest_ns = slot_at(pass, number)->slack_rest_ns;
+		known->slack_rest_ns = gain_slot_at(pass, number)->slack_rest_ns;
 	else if (visit.begins_work && node->after != PATH_NONE)
-		limit_slack_of_other(pass, node, slot_at(pass, number)->slack_rest_ns);
-	add_own_time(pass, &visit, slot_at(pass, number));
+		limit_slack_of_other(pass, node, gain_slot_at(pass, number)->slack_rest_ns);
+	add_own_time(pass, &visit, gain_slot_at(pass, number));
 	pass_slot_on(pass, &visit, number);
 	if (!is_end)
-		finish_nodes(pass, group->to / 2, true);
+		finish_gain_nodes(pass, group->to / 2, true);
 	critical_path_graph_trim(pass->path);
 	packed_array_trim(&pass->nodes);
 	packed_array_trim(&pass->pool);
@@ -304,13 +304,13 @@ void critical_path_graph_gains(struct critical_path_graph *path, double left,
 	struct edge_group group = edge_groups_last(path->edges);
 
 	pass.pool = (struct packed_array){
-		.size = slot_bytes(&pass), .what = "gains", .class_at = ENTRY_NO_CLASS
+		.size = gain_slot_bytes(&pass), .what = "gains", .class_at = ENTRY_NO_CLASS
 	};
 	packed_array_reserve(&pass.nodes, nodes);
 	memset(gains, 0, selection->count * sizeof *gains);
 	while (edge_groups_back(path->edges, &group))
-		visit_group(&pass, &group);
-	finish_nodes(&pass, 0, false);
+		visit_gain_group(&pass, &group);
+	finish_gain_nodes(&pass, 0, false);
 	packed_array_free(&pass.nodes);
 	packed_array_free(&pass.pool);
 	edge_group_free(&group);

@@ -3,7 +3,6 @@
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
 #include <stdlib.h>
-#include <string.h>
 
 const char *path_kind_name(enum path_kind kind)
 {
