@@ -407,6 +407,11 @@ static void relate_times(struct external_sort *sorter)
 		offsetof(struct activity, begin_ns));
 	external_sort_relate(sorter, offsetof(struct activity, start_unix_ns),
 		offsetof(struct activity, begin_ns));
+	external_sort_follow(sorter, offsetof(struct activity, begin_ns));
+	external_sort_follow(sorter, offsetof(struct activity, correlation));
+	external_sort_follow(sorter, offsetof(struct activity, arrival));
+	/* The numbers of a step and of a result, of which the latter is mostly 0. */
+	external_sort_follow(sorter, offsetof(struct activity, step));
 }
 
 /* Returns activities that are complete after the pass. */
@@ -420,7 +425,7 @@ static struct activities *begin_reading(struct shared_pass *pass, bool with_caus
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
-	external_sort_set_class(activities->sorter, offsetof(struct activity, kind));
+	external_sort_set_class(activities->sorter, offsetof(struct activity, node));
 	relate_times(activities->sorter);
 	if (pass->count || process_has_records(process))
 		add_readers(pass, activities, with_causes);

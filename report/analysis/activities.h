@@ -98,13 +98,13 @@ struct activity {
 	/* index of name and launch configuration in the profile's kernels; ACTIVITY_NO_KERNEL: no
 	 * kernel, or it does not count */
 	uint32_t kernel;
+	/* KERNEL with message_bytes: the number of ranks; 0: not known */
+	uint32_t message_ranks;
 	/* index in process->steps of the step in which the call (without a call: the operation)
 	 * began; or ACTIVITY_NO_STEP */
 	uint32_t step;
-	/* KERNEL with message_bytes: the number of ranks; 0: not known */
-	uint32_t message_ranks;
-	uint32_t stack;      /* of the call, or of the launch of a GPU operation; 0: none */
 	uint32_t result;     /* calls, API: 0 for success */
+	uint32_t stack;      /* of the call, or of the launch of a GPU operation; 0: none */
 	uint32_t trace_name; /* KERNEL: name id of the trace; else 0 */
 	uint8_t kind;        /* enum activity_kind */
 	uint8_t sync;        /* WAIT, SYNC: enum trace_sync_type */

@@ -12,7 +12,8 @@
  *		from += entry_unpack(packer, from, &entries[i]);
  *
  * Entries of several kinds have a byte that says which: each is compared with the last one of its
- * kind. Threads: one for each packer.
+ * kind. Up to 64 kinds are told apart: of more, some share the last one. Threads: one for each
+ * packer.
  */
 #ifndef PPERF_REPORT_BASE_ENTRY_PACK_H
 #define PPERF_REPORT_BASE_ENTRY_PACK_H
@@ -31,6 +32,10 @@ struct entry_packer *entry_packer_new(size_t bytes, size_t class_at);
  * grow together, this takes less. May be called several times, before the first entry; relations
  * are applied in turn. */
 void entry_packer_relate(struct entry_packer *packer, size_t at, size_t to);
+/* As entry_packer_relate, to the same number of the entry packed before, of whatever kind. */
+void entry_packer_follow(struct entry_packer *packer, size_t at);
+/* Returns a packer of the same kinds and relations, which has packed nothing. */
+struct entry_packer *entry_packer_copy(const struct entry_packer *packer);
 void entry_packer_free(struct entry_packer *packer); /* `packer` may be NULL */
 
 /* Forgets the entries so far. The packed entries after a restart are unpacked after one. */

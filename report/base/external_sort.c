@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT
- * Writes sorted runs to the file, packed (entry_pack.h), and merges them by a heap. If a second
- * thread may run (report/base/threads.h), it sorts and writes a run while the next one is
- * collected, and merges a batch of entries while the caller reads the one before.
+ * Writes runs of sorted entries to a file, packed (entry_pack.h), and merges them by a heap.
+ *
+ * Entries mostly come in order, or are of a few sources each of which is in order. So up to
+ * GROWING_MAX runs grow until the last entry is added: each entry is appended to the first one of
+ * which the last entry is not larger. The last entries of these runs are then in descending order.
+ * What is smaller than all of them is collected and sorted, and becomes a run that does not grow.
+ *
+ * If a second thread may run (report/base/threads.h), it writes a batch of entries while the next
+ * one is collected, and merges a batch while the caller reads the one before.
  */
 #include "report/base/external_sort.h"
 
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/entry_pack.h"
 #include "report/base/error.h"
 #include "report/base/threads.h"
@@ -18,23 +25,28 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A run is packed in chunks of about this many bytes of entries. During the merge, one chunk of
- * each run that is being read is in memory. */
+#define GROWING_MAX 32u
+/* A run is packed in chunks of this many bytes. A chunk of each run that is being read, or that
+ * grows, is in memory. It is a multiple of a page, so that its space in the file can be freed. */
 #define CHUNK_BYTES ((size_t)16 << 10)
-/* Bytes of the file that are freed at once while it is read for the last time. */
-#define FREED_BYTES ((off_t)64 << 10)
-/* Bytes of a batch that the second thread merges ahead. */
+/* Bytes of a batch that is written to the runs, or that the second thread merges ahead. */
+#define WRITTEN_BYTES ((size_t)256 << 10)
 #define BATCH_BYTES ((size_t)1 << 20)
 
 struct sort_run {
-	/* file offsets: of the run; of its first chunk not yet in memory; up to where the space was
-	 * freed. begin -1: all is in memory */
-	off_t begin, offset, freed;
-	size_t entries_total, left; /* entries of the run; those not yet in memory */
-	size_t first_chunk, chunk;  /* in chunk_bytes: of the run; the first not yet in memory */
-	size_t at, count;           /* in `entries`: index of the next entry; number of entries */
-	unsigned char *entries;     /* NULL: no chunk is in memory, and `first` is the next entry */
-	unsigned char *first;       /* a copy of the first entry */
+	struct entry_packer *packer; /* with `packed`: NULL while the run is not in use */
+	unsigned char *packed;       /* the chunk that is written or read */
+	size_t at;                   /* in `packed`: bytes written or read */
+	/* Positions of the chunks in the file, in CHUNK_BYTES. The last chunk may be shorter. */
+	uint32_t *chunks;
+	size_t chunk_count, chunk_room, chunk; /* chunk: the next one to read */
+	uint64_t total, left;                  /* entries; those after `entry` */
+	/* While the run grows, its last entry; then the next one. It is in the array of the run, or
+	 * in `own`. */
+	const unsigned char *entry;
+	unsigned char *own;   /* room for an entry */
+	unsigned char *first; /* a copy of the first entry */
+	unsigned char *array; /* the entries of a run that is not in the file; else NULL */
 };
 
 /* Merged entries. */
@@ -47,30 +59,39 @@ struct external_sort {
 	size_t bytes, held_max;
 	int (*order)(const void *, const void *);
 	const char *what;
-	unsigned char *held; /* the run being collected; NULL after the first rewind */
-	size_t held_count, held_room;
+	unsigned char *held; /* the batch being collected; NULL after the first rewind */
+	size_t held_count, held_room, batch_held; /* batch_held: how many make a batch */
 	uint64_t total;
 	FILE *file; /* NULL: everything fits in memory */
-	off_t written;
-	struct entry_packer *packer;
-	unsigned char *packed; /* a chunk */
-	size_t chunk_entries;
-	uint32_t *chunk_bytes; /* of each chunk in the file, packed */
-	size_t chunk_count, chunk_room;
-	struct sort_run *runs;
+	uint32_t chunks;
+	struct entry_packer *packer; /* of which those of the runs are copies */
+	size_t chunk_limit;          /* a chunk with more bytes is full */
+	struct sort_run **runs;
 	size_t run_room, run_total;
+	/* The runs that grow, by their last entries: the largest one is first. */
+	struct sort_run *growing[GROWING_MAX];
+	unsigned growing_count;
+	unsigned char *rest; /* entries that fit to no run that grows */
+	size_t rest_count, rest_room;
 	struct sort_run **heap; /* the run of the smallest next entry is on top */
 	size_t heap_count, heap_room;
 	bool is_last_time; /* the file is read for the last time */
 	/* The second thread. NULL: none. The spiller writes `spilled`, with `file` and what follows
 	 * it. The merger uses `file` and what follows it, and fills the batch that is not read. */
 	struct helper *spiller, *merger;
-	unsigned char *spilled; /* the run being written */
+	unsigned char *spilled; /* the batch being written */
 	size_t spilled_count, spilled_room;
 	struct sort_batch batches[2];
 	size_t batch_max, batch_at; /* entries of a batch; index of the next entry */
 	unsigned batch_read;        /* index of the batch being read */
 };
+
+static void set_packer(struct external_sort *sorter, size_t class_at)
+{
+	entry_packer_free(sorter->packer);
+	sorter->packer = entry_packer_new(sorter->bytes, class_at);
+	sorter->chunk_limit = CHUNK_BYTES - entry_packed_max(sorter->packer);
+}
 
 struct external_sort *external_sort_new(
 	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what)
@@ -78,17 +99,15 @@ struct external_sort *external_sort_new(
 	struct external_sort *sorter = xcalloc(sizeof *sorter);
 
 	*sorter = (struct external_sort){
-		.bytes = bytes, .held_max = held, .order = order, .what = what
+		.bytes = bytes, .held_max = held, .batch_held = held, .order = order, .what = what
 	};
-	sorter->chunk_entries = CHUNK_BYTES / bytes + 1;
-	sorter->packer = entry_packer_new(bytes, ENTRY_NO_CLASS);
+	set_packer(sorter, ENTRY_NO_CLASS);
 	return sorter;
 }
 
 void external_sort_set_class(struct external_sort *sorter, size_t class_at)
 {
-	entry_packer_free(sorter->packer);
-	sorter->packer = entry_packer_new(sorter->bytes, class_at);
+	set_packer(sorter, class_at);
 }
 
 void external_sort_relate(struct external_sort *sorter, size_t at, size_t to)
@@ -96,9 +115,9 @@ void external_sort_relate(struct external_sort *sorter, size_t at, size_t to)
 	entry_packer_relate(sorter->packer, at, to);
 }
 
-static void add_sort_run(struct external_sort *sorter, struct sort_run run)
+void external_sort_follow(struct external_sort *sorter, size_t at)
 {
-	*ARRAY_ADD(sorter->runs, sorter->run_room, sorter->run_total) = run;
+	entry_packer_follow(sorter->packer, at);
 }
 
 /* Events come nearly in order, and many runs are in order already. */
@@ -114,11 +133,46 @@ static void sort_entries(const struct external_sort *sorter, unsigned char *entr
 		qsort(entries, count, sorter->bytes, sorter->order);
 }
 
-static void write_packed(struct external_sort *sorter, size_t bytes)
+static struct sort_run *add_sort_run(struct external_sort *sorter)
 {
-	for (size_t done = 0; done < bytes;) {
-		const ssize_t written = pwrite(
-			fileno(sorter->file), sorter->packed + done, bytes - done, sorter->written);
+	struct sort_run *run = xcalloc(sizeof *run);
+
+	*ARRAY_ADD(sorter->runs, sorter->run_room, sorter->run_total) = run;
+	return run;
+}
+
+/* Begins to write or to read a run of the file. */
+static void open_run(const struct external_sort *sorter, struct sort_run *run)
+{
+	run->packer = entry_packer_copy(sorter->packer);
+	run->packed = xcalloc(CHUNK_BYTES);
+	run->own = xcalloc(sorter->bytes);
+	run->at = run->chunk = 0;
+}
+
+/* Frees what a run of the file needs in memory while it is written or read. */
+static void close_run(struct sort_run *run)
+{
+	entry_packer_free(run->packer);
+	free(run->packed);
+	free(run->own);
+	run->packer = NULL;
+	run->packed = run->own = NULL;
+}
+
+/* Writes the chunk of a run. */
+static void write_sort_chunk(struct external_sort *sorter, struct sort_run *run)
+{
+	const off_t begin = (off_t)(CHUNK_BYTES * sorter->chunks);
+
+	if (!sorter->file && !(sorter->file = tmpfile()))
+		fatal(STATUS_UNREADABLE,
+			"no temporary file to sort %s in; set TMPDIR to a directory with free "
+			"space:",
+			sorter->what);
+	for (size_t done = 0; done < run->at;) {
+		const ssize_t written = pwrite(fileno(sorter->file), run->packed + done,
+			run->at - done, begin + (off_t)done);
 
 		if (written < 0 && errno == EINTR)
 			continue;
@@ -126,53 +180,128 @@ static void write_packed(struct external_sort *sorter, size_t bytes)
 			fatal(STATUS_UNREADABLE,
 				"the temporary file for %s cannot be written:", sorter->what);
 		done += (size_t)written;
-		sorter->written += written;
 	}
+	*ARRAY_ADD(run->chunks, run->chunk_room, run->chunk_count) = sorter->chunks++;
+	run->at = 0;
 }
 
-/* Writes `count` entries from `from` on as one chunk. */
-static void write_chunk(struct external_sort *sorter, const unsigned char *from, size_t count)
+static void append_to_run(
+	struct external_sort *sorter, struct sort_run *run, const unsigned char *entry)
 {
-	size_t bytes = 0;
+	if (run->at > sorter->chunk_limit)
+		write_sort_chunk(sorter, run);
+	run->at += entry_pack(run->packer, entry, run->packed + run->at);
+	run->entry = entry;
+	run->total++;
+}
 
-	if (!sorter->packed)
-		sorter->packed = xcalloc(sorter->chunk_entries * entry_packed_max(sorter->packer));
-	entry_packer_restart(sorter->packer);
+/* Begins a run of the file with its first entry. */
+static struct sort_run *begin_run(struct external_sort *sorter, const unsigned char *entry)
+{
+	struct sort_run *run = add_sort_run(sorter);
+
+	open_run(sorter, run);
+	run->first = xcalloc(sorter->bytes);
+	memcpy(run->first, entry, sorter->bytes);
+	append_to_run(sorter, run, entry);
+	return run;
+}
+
+static void end_writing(struct external_sort *sorter, struct sort_run *run)
+{
+	write_sort_chunk(sorter, run);
+	close_run(run);
+}
+
+/* Sorts the entries that fit to no run that grows, and makes a run of them. */
+static void write_rest(struct external_sort *sorter)
+{
+	struct sort_run *run;
+
+	sort_entries(sorter, sorter->rest, sorter->rest_count);
+	run = begin_run(sorter, sorter->rest);
+	for (size_t i = 1; i < sorter->rest_count; i++)
+		append_to_run(sorter, run, sorter->rest + i * sorter->bytes);
+	end_writing(sorter, run);
+	sorter->rest_count = 0;
+}
+
+static void keep_rest(struct external_sort *sorter, const unsigned char *entry)
+{
+	if (sorter->rest_count == sorter->held_max)
+		write_rest(sorter);
+	if (sorter->rest_count == sorter->rest_room)
+		array_grow(
+			&sorter->rest, &sorter->rest_room, sorter->rest_count + 1, sorter->bytes);
+	memcpy(sorter->rest + sorter->rest_count++ * sorter->bytes, entry, sorter->bytes);
+}
+
+/* Returns the number of runs that grow and of which the last entry is larger. */
+static unsigned runs_beyond(const struct external_sort *sorter, const unsigned char *entry)
+{
+	unsigned low = 0, high = sorter->growing_count;
+
+	if (high && sorter->order(sorter->growing[0]->entry, entry) <= 0)
+		return 0;
+	while (low < high) {
+		const unsigned middle = (low + high) / 2;
+
+		if (sorter->order(sorter->growing[middle]->entry, entry) > 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void add_to_runs(struct external_sort *sorter, const unsigned char *entry)
+{
+	const unsigned run = runs_beyond(sorter, entry);
+
+	if (run < sorter->growing_count)
+		append_to_run(sorter, sorter->growing[run], entry);
+	else if (run < GROWING_MAX)
+		sorter->growing[sorter->growing_count++] = begin_run(sorter, entry);
+	else
+		keep_rest(sorter, entry);
+}
+
+/* Adds a batch to the runs. The runs keep copies of their last entries. */
+static void write_batch(struct external_sort *sorter, const unsigned char *entries, size_t count)
+{
 	for (size_t i = 0; i < count; i++)
-		bytes += entry_pack(
-			sorter->packer, from + i * sorter->bytes, sorter->packed + bytes);
-	write_packed(sorter, bytes);
-	*ARRAY_ADD(sorter->chunk_bytes, sorter->chunk_room, sorter->chunk_count) = (uint32_t)bytes;
-}
+		add_to_runs(sorter, entries + i * sorter->bytes);
+	for (unsigned i = 0; i < sorter->growing_count; i++) {
+		struct sort_run *run = sorter->growing[i];
 
-static void write_run(struct external_sort *sorter, unsigned char *entries, size_t count)
-{
-	struct sort_run run = {
-		.begin = sorter->written, .entries_total = count, .first_chunk = sorter->chunk_count
-	};
-
-	if (!sorter->file && !(sorter->file = tmpfile()))
-		fatal(STATUS_UNREADABLE,
-			"no temporary file to sort %s in; set TMPDIR to a directory with free "
-			"space:",
-			sorter->what);
-	sort_entries(sorter, entries, count);
-	for (size_t at = 0; at < count; at += sorter->chunk_entries)
-		write_chunk(sorter, entries + at * sorter->bytes,
-			count - at < sorter->chunk_entries ? count - at : sorter->chunk_entries);
-	run.first = xcalloc(sorter->bytes);
-	memcpy(run.first, entries, sorter->bytes);
-	add_sort_run(sorter, run);
+		if (run->entry != run->own)
+			memcpy(run->own, run->entry, sorter->bytes);
+		run->entry = run->own;
+	}
 }
 
 static void write_spilled(void *context)
 {
 	struct external_sort *sorter = context;
 
-	write_run(sorter, sorter->spilled, sorter->spilled_count);
+	write_batch(sorter, sorter->spilled, sorter->spilled_count);
 }
 
-/* Writes the entries collected as a run, and begins the next one. */
+/* The batches after the first one are small, so that they stay in the cache until they are
+ * written. */
+static void shorten_batches(struct external_sort *sorter)
+{
+	const size_t count = WRITTEN_BYTES / sorter->bytes + 1;
+
+	if (sorter->batch_held != sorter->held_max || count >= sorter->held_max)
+		return;
+	sorter->batch_held = count;
+	free(sorter->held);
+	sorter->held = NULL;
+	sorter->held_room = 0;
+}
+
+/* Writes the entries collected, and begins the next batch. */
 static void spill_held_entries(struct external_sort *sorter)
 {
 	unsigned char *free_entries = sorter->spilled;
@@ -189,12 +318,13 @@ static void spill_held_entries(struct external_sort *sorter)
 		sorter->held = free_entries;
 		sorter->held_room = free_room;
 	} else {
-		write_run(sorter, sorter->held, sorter->held_count);
+		write_batch(sorter, sorter->held, sorter->held_count);
+		shorten_batches(sorter);
 	}
 	sorter->held_count = 0;
 }
 
-/* Waits until all runs are written. */
+/* Waits until all batches are written. */
 static void end_spilling(struct external_sort *sorter)
 {
 	helper_free(sorter->spiller);
@@ -208,7 +338,7 @@ void *external_sort_add(struct external_sort *sorter)
 {
 	void *entry;
 
-	if (sorter->held_count == sorter->held_max)
+	if (sorter->held_count == sorter->batch_held)
 		spill_held_entries(sorter);
 	if (sorter->held_count == sorter->held_room)
 		array_grow(
@@ -223,15 +353,10 @@ uint64_t external_sort_count(const struct external_sort *sorter)
 	return sorter->total;
 }
 
-static const void *run_next_entry(const struct external_sort *sorter, const struct sort_run *run)
-{
-	return run->entries ? run->entries + run->at * sorter->bytes : run->first;
-}
-
 static bool run_comes_first(
 	const struct external_sort *sorter, const struct sort_run *a, const struct sort_run *b)
 {
-	return sorter->order(run_next_entry(sorter, a), run_next_entry(sorter, b)) < 0;
+	return sorter->order(a->entry, b->entry) < 0;
 }
 
 static void sift_run_down(struct external_sort *sorter, size_t at)
@@ -251,76 +376,97 @@ static void sift_run_down(struct external_sort *sorter, size_t at)
 	}
 }
 
-static void read_packed(struct external_sort *sorter, off_t at, size_t bytes)
+/* Frees the space of a chunk that was read, if the file system can. */
+static void free_chunk(struct external_sort *sorter, uint32_t chunk)
 {
-	for (size_t done = 0; done < bytes;) {
-		const ssize_t got = pread(fileno(sorter->file), sorter->packed + done, bytes - done,
-			at + (off_t)done);
+	if (sorter->is_last_time)
+		(void)fallocate(fileno(sorter->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)(CHUNK_BYTES * chunk), (off_t)CHUNK_BYTES);
+}
+
+/* Reads the next chunk of a run. */
+static void read_sort_chunk(struct external_sort *sorter, struct sort_run *run)
+{
+	const uint32_t chunk = run->chunks[run->chunk++];
+
+	for (size_t done = 0; done < CHUNK_BYTES;) {
+		const ssize_t got = pread(fileno(sorter->file), run->packed + done,
+			CHUNK_BYTES - done, (off_t)(CHUNK_BYTES * chunk + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
+		if (got < 0 || (!got && !done))
 			fatal(STATUS_UNREADABLE,
 				"the temporary file for %s cannot be read:", sorter->what);
+		if (!got)
+			break; /* the last chunk of the file */
 		done += (size_t)got;
 	}
-}
-
-/* Frees the space of what was read, if the file system can. */
-static void free_read_space(struct external_sort *sorter, struct sort_run *run)
-{
-	if (!sorter->is_last_time || (run->left && run->offset - run->freed < FREED_BYTES))
-		return;
-	(void)fallocate(fileno(sorter->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		run->freed, run->offset - run->freed);
-	run->freed = run->offset;
-}
-
-/* Reads the next chunk of a run, once the entries in memory are used up. */
-static void refill_run(struct external_sort *sorter, struct sort_run *run)
-{
-	const size_t count = run->left < sorter->chunk_entries ? run->left : sorter->chunk_entries,
-		     bytes = count ? sorter->chunk_bytes[run->chunk++] : 0;
-	const unsigned char *from = sorter->packed;
-
 	run->at = 0;
-	run->count = count;
-	run->left -= count;
-	if (!run->entries)
-		run->entries = xcalloc(sorter->chunk_entries * sorter->bytes);
-	read_packed(sorter, run->offset, bytes);
-	run->offset += (off_t)bytes;
-	entry_packer_restart(sorter->packer);
-	for (size_t i = 0; i < count; i++)
-		from += entry_unpack(sorter->packer, from, run->entries + i * sorter->bytes);
-	free_read_space(sorter, run);
+	free_chunk(sorter, chunk);
 }
 
-/* Ends the collection. The entries in memory become the last run and stay in memory. */
+static void unpack_next(struct external_sort *sorter, struct sort_run *run)
+{
+	if (run->at > sorter->chunk_limit)
+		read_sort_chunk(sorter, run);
+	run->at += entry_unpack(run->packer, run->packed + run->at, run->own);
+}
+
+/* Begins to read a run of the file after its first entry. */
+static void begin_run_reading(struct external_sort *sorter, struct sort_run *run)
+{
+	open_run(sorter, run);
+	run->entry = run->own;
+	read_sort_chunk(sorter, run);
+	unpack_next(sorter, run);
+}
+
+static void advance_run(struct external_sort *sorter, struct sort_run *run)
+{
+	run->left--;
+	if (run->array) {
+		run->entry += sorter->bytes;
+		return;
+	}
+	if (!run->packer)
+		begin_run_reading(sorter, run);
+	unpack_next(sorter, run);
+}
+
+/* Makes runs of what is in memory. Those of the file are complete. */
+static void finish_runs(struct external_sort *sorter)
+{
+	unsigned char **left = &sorter->held;
+	size_t count = sorter->held_count;
+	struct sort_run *run;
+
+	if (sorter->run_total) {
+		write_batch(sorter, sorter->held, sorter->held_count);
+		for (unsigned i = 0; i < sorter->growing_count; i++)
+			end_writing(sorter, sorter->growing[i]);
+		sorter->growing_count = 0;
+		free(sorter->held);
+		sorter->held = NULL;
+		left = &sorter->rest;
+		count = sorter->rest_count;
+	}
+	sorter->held_count = sorter->held_room = sorter->rest_count = sorter->rest_room = 0;
+	if (!count)
+		return;
+	sort_entries(sorter, *left, count);
+	run = add_sort_run(sorter);
+	run->array = *left;
+	run->total = count;
+	*left = NULL;
+}
+
+/* Ends the collection. */
 static void finish_adding(struct external_sort *sorter)
 {
 	end_spilling(sorter);
-	if (!sorter->held_count)
-		return;
-	sort_entries(sorter, sorter->held, sorter->held_count);
-	add_sort_run(sorter, (struct sort_run){ .begin = -1,
-				     .entries_total = sorter->held_count,
-				     .entries = sorter->held });
-	sorter->held = NULL;
-	sorter->held_count = sorter->held_room = 0;
-}
-
-/* Frees what a run that was read to its end has in memory, but not the run that never was in the
- * file. */
-static void end_run(struct external_sort *sorter)
-{
-	struct sort_run *run = sorter->heap[0];
-
-	if (run->begin >= 0) {
-		free(run->entries);
-		run->entries = NULL;
-	}
-	sorter->heap[0] = sorter->heap[--sorter->heap_count];
+	if (sorter->held_count || sorter->rest_count || sorter->growing_count)
+		finish_runs(sorter);
 }
 
 /* Advances the merge by an entry. */
@@ -328,12 +474,12 @@ static void merge_next(struct external_sort *sorter)
 {
 	struct sort_run *run = sorter->heap[0];
 
-	if (!run->entries)
-		refill_run(sorter, run);
-	if (++run->at == run->count && run->begin >= 0 && run->left)
-		refill_run(sorter, run);
-	if (run->at >= run->count)
-		end_run(sorter);
+	if (run->left) {
+		advance_run(sorter, run);
+	} else {
+		close_run(run);
+		sorter->heap[0] = sorter->heap[--sorter->heap_count];
+	}
 	sift_run_down(sorter, 0);
 }
 
@@ -345,8 +491,8 @@ static void merge_batch(void *context)
 
 	for (batch->count = 0; batch->count < sorter->batch_max && sorter->heap_count;
 		batch->count++) {
-		memcpy(batch->entries + batch->count * sorter->bytes,
-			run_next_entry(sorter, sorter->heap[0]), sorter->bytes);
+		memcpy(batch->entries + batch->count * sorter->bytes, sorter->heap[0]->entry,
+			sorter->bytes);
 		merge_next(sorter);
 	}
 }
@@ -389,19 +535,12 @@ static void rewind_runs(struct external_sort *sorter)
 {
 	sorter->heap_count = 0;
 	for (size_t i = 0; i < sorter->run_total; i++) {
-		struct sort_run *run = &sorter->runs[i];
+		struct sort_run *run = sorter->runs[i];
 
 		*ARRAY_ADD(sorter->heap, sorter->heap_room, sorter->heap_count) = run;
-		run->at = 0;
-		run->count = run->entries_total;
-		if (run->begin < 0)
-			continue;
-		free(run->entries);
-		run->entries = NULL;
-		run->count = 0;
-		run->chunk = run->first_chunk;
-		run->offset = run->freed = run->begin;
-		run->left = run->entries_total;
+		close_run(run);
+		run->entry = run->array ? run->array : run->first;
+		run->left = run->total - 1;
 	}
 	for (size_t i = sorter->heap_count / 2; i-- > 0;)
 		sift_run_down(sorter, i);
@@ -431,7 +570,7 @@ const void *external_sort_peek(const struct external_sort *sorter)
 	if (sorter->merger)
 		return sorter->batches[sorter->batch_read].entries +
 		       sorter->batch_at * sorter->bytes;
-	return sorter->heap_count ? run_next_entry(sorter, sorter->heap[0]) : NULL;
+	return sorter->heap_count ? sorter->heap[0]->entry : NULL;
 }
 
 void external_sort_next(struct external_sort *sorter)
@@ -442,19 +581,29 @@ void external_sort_next(struct external_sort *sorter)
 		take_batch(sorter);
 }
 
+static void free_run(struct sort_run *run)
+{
+	close_run(run);
+	free(run->chunks);
+	free(run->first);
+	free(run->array);
+	free(run);
+}
+
 void external_sort_clear(struct external_sort *sorter)
 {
 	end_merging(sorter);
 	end_spilling(sorter);
-	for (size_t i = 0; i < sorter->run_total; i++) {
-		free(sorter->runs[i].entries);
-		free(sorter->runs[i].first);
-	}
+	while (sorter->run_total)
+		free_run(sorter->runs[--sorter->run_total]);
+	free(sorter->rest);
+	sorter->rest = NULL;
 	if (sorter->file)
 		fclose(sorter->file);
 	sorter->file = NULL;
-	sorter->written = 0;
-	sorter->run_total = sorter->heap_count = sorter->held_count = sorter->chunk_count = 0;
+	sorter->chunks = sorter->growing_count = 0;
+	sorter->heap_count = sorter->held_count = sorter->rest_count = sorter->rest_room = 0;
+	sorter->batch_held = sorter->held_max;
 	sorter->total = 0;
 	sorter->is_last_time = false;
 }
@@ -465,8 +614,6 @@ void external_sort_free(struct external_sort *sorter)
 		return;
 	external_sort_clear(sorter);
 	entry_packer_free(sorter->packer);
-	free(sorter->packed);
-	free(sorter->chunk_bytes);
 	free(sorter->runs);
 	free(sorter->heap);
 	free(sorter->held);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Sorts any number of entries of one size in bounded memory. A limited number of entries is sorted
- * in memory. The rest is packed in a temporary file without a name, and is merged while it is read.
+ * in memory. More are packed in a temporary file without a name, and are merged while they are
+ * read. Entries that come nearly in order, or from a few sources that are in order, are merged
+ * only, not sorted.
  *
  * First all entries are added; then they are read, any number of times. Equal entries come in
  * any order, so `order` must be total where the order matters. Ends the program with an error
@@ -14,8 +16,8 @@
 
 struct external_sort;
 
-/* Creates a sorter of entries of `bytes` bytes. At most `held` of them are in memory, plus some
- * of each sorted run during the merge. `order`: as for qsort. `what`: the entries in error
+/* Creates a sorter of entries of `bytes` bytes, at most 4 KiB. At most `held` of them are in
+ * memory, or twice as many if they are in no order, plus some of each sorted run. `order`: as for qsort. `what`: the entries in error
  * messages ("the GPU's records"); it must outlive the sorter. */
 struct external_sort *external_sort_new(
 	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what);
@@ -26,6 +28,9 @@ void external_sort_set_class(struct external_sort *sorter, size_t class_at);
 /* Two 64-bit numbers of an entry grow together (entry_packer_relate). To be called after
  * external_sort_set_class, before the first entry is added. */
 void external_sort_relate(struct external_sort *sorter, size_t at, size_t to);
+
+/* As external_sort_relate, to the same number of the entry before (entry_packer_follow). */
+void external_sort_follow(struct external_sort *sorter, size_t at);
 
 /* Returns a zeroed entry, to be filled before the next call. Must not be called after
  * external_sort_rewind. */

@@ -121,6 +121,42 @@ START_TEST(related_numbers_are_kept)
 }
 END_TEST
 
+/* Two packers with the same kinds and relations; entries of 100 kinds, more than are told apart. */
+START_TEST(numbers_follow_those_of_the_entry_before)
+{
+	struct entry_packer *packer = entry_packer_new(
+				    sizeof(struct entry), offsetof(struct entry, node)),
+			    *copy;
+	unsigned char packed[ENTRIES * 40];
+	struct entry entry;
+	size_t used = 0, from = 0;
+
+	entry_packer_relate(packer, offsetof(struct entry, end), offsetof(struct entry, begin));
+	entry_packer_follow(packer, offsetof(struct entry, begin));
+	entry_packer_follow(packer, offsetof(struct entry, correlation));
+	for (uint64_t i = 0; i < ENTRIES; i++) {
+		entry = (struct entry){ .begin = i << 33,
+			.end = i << 33 | 5,
+			.correlation = i,
+			.node = (uint32_t)(i % 100) };
+		used += entry_pack(packer, &entry, packed + used);
+	}
+	copy = entry_packer_copy(packer);
+	for (uint64_t i = 0; i < ENTRIES; i++) {
+		from += entry_unpack(copy, packed + from, &entry);
+		ck_assert_uint_eq(entry.begin, i << 33);
+		ck_assert_uint_eq(entry.end, i << 33 | 5);
+		ck_assert_uint_eq(entry.correlation, i);
+		ck_assert_uint_eq(entry.node, i % 100);
+	}
+	ck_assert_uint_eq(from, used);
+	/* each entry of a kind that comes again: its kind, and what differs from the last one */
+	ck_assert_uint_le(used, ENTRIES * 8);
+	entry_packer_free(packer);
+	entry_packer_free(copy);
+}
+END_TEST
+
 START_TEST(no_packer_may_be_freed)
 {
 	entry_packer_free(NULL);
@@ -138,6 +174,7 @@ int main(void)
 	tcase_add_test(tests, the_largest_differences_are_kept);
 	tcase_add_test(tests, entries_of_two_kinds_take_little);
 	tcase_add_test(tests, related_numbers_are_kept);
+	tcase_add_test(tests, numbers_follow_those_of_the_entry_before);
 	tcase_add_test(tests, no_packer_may_be_freed);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

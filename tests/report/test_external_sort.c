@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_external_sort.c: entries come in order, in memory and from the file, as often as wanted,
  * with one thread and with several.
+ * Sources that are in order are merged only.
  */
 #include "report/base/external_sort.h"
 
@@ -75,6 +76,74 @@ START_TEST(entries_come_in_order)
 		external_sort_free(sorter);
 	}
 	external_sort_free(NULL);
+}
+END_TEST
+
+/* Adds the numbers below `count` from `sources` sources in turn, each of which is in order. `count`
+ * is a multiple of `sources`. */
+static void add_from_sources(struct external_sort *sorter, uint64_t count, uint64_t sources)
+{
+	const uint64_t each = count / sources;
+
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t number = (sources - 1 - i % sources) * each + i / sources;
+		struct entry *entry = external_sort_add(sorter);
+
+		*entry = (struct entry){ .number = number, .square = number * number };
+		entry->kind = (uint32_t)(number % 5);
+	}
+}
+
+/* More sources than runs that grow, too; with as many as entries, the numbers go down. */
+START_TEST(sources_in_order_are_merged)
+{
+	const uint64_t sources[] = { 2, 30, 100, 30 * HELD };
+
+	threads_set_limit((unsigned)_i);
+	for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+		struct external_sort *sorter = external_sort_new(
+			sizeof(struct entry), HELD, compare_entries, "numbers");
+
+		external_sort_set_class(sorter, offsetof(struct entry, kind));
+		external_sort_relate(sorter, offsetof(struct entry, square), 0);
+		external_sort_follow(sorter, offsetof(struct entry, number));
+		add_from_sources(sorter, 30 * HELD, sources[i]);
+		external_sort_rewind(sorter);
+		expect_numbers(sorter, 30 * HELD);
+		external_sort_rewind_last(sorter);
+		expect_numbers(sorter, 30 * HELD);
+		external_sort_free(sorter);
+	}
+}
+END_TEST
+
+static uint64_t comparisons;
+
+static int count_and_compare(const void *left, const void *right)
+{
+	comparisons++;
+	return compare_entries(left, right);
+}
+
+/* A sort takes 10 comparisons for each of HELD entries. */
+START_TEST(few_sources_take_few_comparisons)
+{
+	const uint64_t count = 50 * HELD;
+	struct external_sort *sorter = external_sort_new(
+		sizeof(struct entry), HELD, count_and_compare, "numbers");
+
+	threads_set_limit(1);
+	for (uint64_t i = 0; i < count; i++) {
+		struct entry *entry = external_sort_add(sorter);
+
+		/* the second source is a hundred numbers behind */
+		entry->number = i % 2 && i > 100 ? i - 100 : i;
+	}
+	external_sort_rewind(sorter);
+	while (external_sort_peek(sorter))
+		external_sort_next(sorter);
+	ck_assert_uint_le(comparisons, 5 * count);
+	external_sort_free(sorter);
 }
 END_TEST
 
@@ -181,6 +250,8 @@ int main(void)
 
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, entries_come_in_order, 1, 4);
+	tcase_add_loop_test(tests, sources_in_order_are_merged, 1, 4);
+	tcase_add_test(tests, few_sources_take_few_comparisons);
 	tcase_add_loop_test(tests, reading_may_stop_anywhere, 1, 4);
 	tcase_add_loop_test(tests, a_cleared_sorter_is_used_again, 1, 4);
 	tcase_add_loop_test(tests, several_are_read_at_once, 1, 4);
