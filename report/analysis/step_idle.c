@@ -50,7 +50,19 @@ struct step_idle step_idle_begin(const struct process *process)
 
 DEFINE_COUNT_WHILE(steps_over, struct step, item->window_end_ns <= limit)
 
-uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns)
+/* Returns the index of the first step whose window ends after `at_ns`. `near` is tried before a
+ * search, and the step after it. */
+static size_t first_step_after(const struct steps *steps, size_t near, uint64_t at_ns)
+{
+	for (size_t i = near; i <= near + 1 && i < steps->count; i++)
+		if (steps->steps[i].window_end_ns > at_ns &&
+			(!i || steps->steps[i - 1].window_end_ns <= at_ns))
+			return i;
+	return steps_over(steps->steps, steps->count, at_ns);
+}
+
+uint64_t step_idle_counted_near(
+	const struct step_idle *sums, size_t *near, uint64_t from_ns, uint64_t to_ns)
 {
 	const struct steps *steps = sums->process->steps;
 	uint64_t sum = 0;
@@ -59,8 +71,8 @@ uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint6
 		return 0;
 	if (!sums->steps)
 		return to_ns - from_ns;
-	for (size_t i = steps_over(steps->steps, steps->count, from_ns);
-		i < steps->count && steps->steps[i].window_begin_ns < to_ns; i++) {
+	*near = first_step_after(steps, *near, from_ns);
+	for (size_t i = *near; i < steps->count && steps->steps[i].window_begin_ns < to_ns; i++) {
 		const uint64_t from = max_u64(from_ns, steps->steps[i].window_begin_ns),
 			       to = min_u64(to_ns, steps->steps[i].window_end_ns);
 
@@ -68,6 +80,13 @@ uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint6
 			sum += to - from;
 	}
 	return sum;
+}
+
+uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t near = 0;
+
+	return step_idle_counted_near(sums, &near, from_ns, to_ns);
 }
 
 static void notify_counted(

@@ -61,6 +61,10 @@ struct step_idle step_idle_begin(const struct process *process);
 /* Returns how much of an interval of trace time is in the windows of the steady-state steps, or all
  * of it if there are none. */
 uint64_t step_idle_counted(const struct step_idle *sums, uint64_t from_ns, uint64_t to_ns);
+/* As step_idle_counted, for many intervals that come nearly by time. `near`: 0 at first; it is kept
+ * from call to call. */
+uint64_t step_idle_counted_near(
+	const struct step_idle *sums, size_t *near, uint64_t from_ns, uint64_t to_ns);
 void step_idle_add(struct step_idle *sums, const struct idle_part *idle);
 /* Returns what adds the time before a GPU's first operation and after its last to `sums`, at the
  * end of activities_visit. It needs no activities if there are no steps. */

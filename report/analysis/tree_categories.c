@@ -24,6 +24,12 @@ struct category_lookup {
 	/* category_lookup_of: by name id of the trace, the set of a kernel + 1; 0: not matched. */
 	uint32_t *kernel_names;
 	size_t kernel_names_room;
+	/* By node: the last kernel of category_lookup_of, and its category. */
+	struct known_kernel {
+		uint32_t name;
+		bool is_known;
+		uint8_t category;
+	} * known;
 	/* The same ranges are in the same ranges again and again. */
 	struct set_union {
 		uint32_t a, b, both;
@@ -143,6 +149,7 @@ struct category_lookup *category_lookup_new(const struct categories *categories,
 	lookup->around = xcalloc(((size_t)lookup->text_count + 1) * sizeof *lookup->around);
 	lookup->kernels = xcalloc(((size_t)lookup->text_count + 1) * sizeof *lookup->kernels);
 	lookup->node_count = tree->count;
+	lookup->known = xcalloc(tree->count * sizeof *lookup->known);
 	lookup->node_around = xcalloc(tree->count * sizeof *lookup->node_around);
 	find_ranges_around(lookup);
 	return lookup;
@@ -157,6 +164,7 @@ void category_lookup_free(struct category_lookup *lookup)
 	free(lookup->around);
 	free(lookup->kernels);
 	free(lookup->node_around);
+	free(lookup->known);
 	free(lookup->kernel_names);
 	free(lookup);
 }
@@ -198,18 +206,30 @@ static uint32_t set_of_kernel_name(
 	return lookup->kernel_names[name] - 1;
 }
 
-uint8_t category_lookup_of(struct category_lookup *lookup, struct trace_reader *reader,
+static uint8_t category_of_kernel(struct category_lookup *lookup, struct trace_reader *reader,
 	uint32_t leaf, uint32_t kernel_name)
 {
-	const struct node *node;
+	const struct node *node = &lookup->tree->nodes[leaf];
 	uint32_t named;
 
-	if (leaf >= lookup->node_count || lookup->tree->nodes[leaf].name >= lookup->text_count)
-		return CATEGORY_OTHER;
-	node = &lookup->tree->nodes[leaf];
 	if (node->kind != NODE_KERNEL || !reader_name(reader, kernel_name).length)
 		return category_of_node(lookup, node, lookup->node_around[leaf]);
 	named = set_of_kernel_name(lookup, reader, kernel_name); /* may move the sets */
 	return category_by_first_rule(lookup->categories, OF_KERNEL, &lookup->sets[named],
 		&lookup->sets[lookup->node_around[leaf]]);
+}
+
+uint8_t category_lookup_of(struct category_lookup *lookup, struct trace_reader *reader,
+	uint32_t leaf, uint32_t kernel_name)
+{
+	struct known_kernel *known;
+
+	if (leaf >= lookup->node_count || lookup->tree->nodes[leaf].name >= lookup->text_count)
+		return CATEGORY_OTHER;
+	known = &lookup->known[leaf];
+	if (!known->is_known || known->name != kernel_name)
+		*known = (struct known_kernel){ .name = kernel_name,
+			.is_known = true,
+			.category = category_of_kernel(lookup, reader, leaf, kernel_name) };
+	return known->category;
 }

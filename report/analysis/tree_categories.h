@@ -23,7 +23,7 @@ uint8_t *categories_of_tree(const struct categories *categories, const struct tr
 	const struct string_table *texts);
 
 /* Classifies GPU operations one by one: of a kernel, the full name decides, whatever form the names
- * of the tree have. So operations sum to the figures of the view `categories`. Memory: 4 bytes a
+ * of the tree have. So operations sum to the figures of the view `categories`. Memory: 12 bytes a
  * node, 8 a name, and 128 for each different set of rules. */
 struct category_lookup;
 

@@ -33,6 +33,7 @@ struct bound_pass {
 	struct process *process;
 	struct run_bound *result;
 	struct step_idle idle;
+	size_t near; /* of step_idle_counted_near */
 	struct bound_device devices[TIMELINE_DEVICES];
 	size_t device_count;
 	struct critical_path_graph *path; /* while its nodes are made; NULL: it is not read */
@@ -82,7 +83,8 @@ static void account(struct bound_pass *pass, struct bound_device *device, uint64
 									: BOUND_COPIES;
 
 	if (device->running[class]) {
-		const uint64_t ns = step_idle_counted(&pass->idle, device->since_ns, at_ns);
+		const uint64_t ns = step_idle_counted_near(
+			&pass->idle, &pass->near, device->since_ns, at_ns);
 		const struct running_nodes *nodes = nodes_of_class(device, class);
 
 		pass->result->ns[class] += ns;
@@ -96,9 +98,9 @@ static void account(struct bound_pass *pass, struct bound_device *device, uint64
 static void add_gpu_time(struct bound_pass *pass, const struct activity *work)
 {
 	const struct steps *steps = pass->process->steps;
-	const uint64_t ns = pass->idle.steps
-				    ? step_idle_counted(&pass->idle, work->begin_ns, work->end_ns)
-				    : 0;
+	const uint64_t ns = pass->idle.steps ? step_idle_counted_near(&pass->idle, &pass->near,
+						       work->begin_ns, work->end_ns)
+					     : 0;
 	const bool own = work->has_call && work->step != ACTIVITY_NO_STEP &&
 			 steps->steps[work->step].kind == STEP_USUAL;
 
@@ -126,7 +128,8 @@ static void begin_work(
 	device->running[class]++;
 	if (nodes)
 		*ARRAY_ADD(nodes->all, nodes->room, nodes->count) = work->owner;
-	pass->result->operations += step_idle_counted(&pass->idle, at_ns, at_ns + 1);
+	pass->result->operations += step_idle_counted_near(
+		&pass->idle, &pass->near, at_ns, at_ns + 1);
 	*mark = (struct sweep_mark){ (uint32_t)(device - pass->devices), (uint32_t) class,
 		work->owner };
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/profile/joined_observers.h"
+#include <assert.h>
+#include <string.h>
 
 /* X(callback, parameters after the context, arguments) */
 #define CALLBACKS(X)                                                                          \
@@ -22,16 +24,26 @@
 		(event, node, counts))                                                        \
 	X(counting, (bool counts, uint64_t at_ns), (counts, at_ns))
 
+enum {
+#define X(callback, parameters, arguments) INDEX_OF_##callback,
+	CALLBACKS(X)
+#undef X
+		INDEX_OF_closed,
+	CALLBACK_COUNT
+};
+
+static_assert(CALLBACK_COUNT <= JOINED_CALLBACKS, "room for the observers of each callback");
+
 #define WITHOUT_PARENTHESES(...) __VA_ARGS__
-#define X(callback, parameters, arguments)                                                    \
-	static void each_##callback(void *context, WITHOUT_PARENTHESES parameters)            \
-	{                                                                                     \
-		const struct joined_observers *joined = context;                              \
-                                                                                              \
-		for (unsigned i = 0; i < joined->count; i++)                                  \
-			if (joined->observers[i]->callback)                                   \
-				joined->observers[i]->callback(joined->observers[i]->context, \
-					WITHOUT_PARENTHESES arguments);                       \
+#define X(callback, parameters, arguments)                                                   \
+	static void each_##callback(void *context, WITHOUT_PARENTHESES parameters)           \
+	{                                                                                    \
+		const struct joined_observers *joined = context;                             \
+		const struct joined_callback *with = &joined->with[INDEX_OF_##callback];     \
+                                                                                             \
+		for (unsigned i = 0; i < with->count; i++)                                   \
+			with->observers[i]->callback(                                        \
+				with->observers[i]->context, WITHOUT_PARENTHESES arguments); \
 	}
 CALLBACKS(X)
 #undef X
@@ -39,13 +51,13 @@ CALLBACKS(X)
 static void each_closed(void *context, const struct observed_instance *instance)
 {
 	const struct joined_observers *joined = context;
+	const struct joined_callback *with = &joined->with[INDEX_OF_closed];
 
-	for (unsigned i = 0; i < joined->count; i++) {
-		const struct profile_observer *one = joined->observers[i];
+	for (unsigned i = 0; i < with->count; i++) {
+		const struct profile_observer *one = with->observers[i];
 
-		if (one->closed &&
-			(!one->closed_nodes || (instance->node < one->closed_node_count &&
-						       one->closed_nodes[instance->node])))
+		if (!one->closed_nodes || (instance->node < one->closed_node_count &&
+						  one->closed_nodes[instance->node]))
 			one->closed(one->context, instance);
 	}
 }
@@ -59,17 +71,24 @@ static void each_restart(void *context)
 			joined->observers[i]->restart(joined->observers[i]->context);
 }
 
-struct profile_observer observers_join(const struct joined_observers *joined)
+static void add_joined(struct joined_callback *with, const struct profile_observer *one)
 {
-	struct profile_observer all = { .context = (void *)(uintptr_t)joined,
-		.restart = each_restart };
+	with->observers[with->count++] = one;
+}
 
+struct profile_observer observers_join(struct joined_observers *joined)
+{
+	struct profile_observer all = { .context = joined, .restart = each_restart };
+
+	memset(joined->with, 0, sizeof joined->with);
 	for (unsigned i = 0; i < joined->count; i++) {
 		const struct profile_observer *one = joined->observers[i];
 
-#define X(callback, parameters, arguments) \
-	if (one->callback)                 \
-		all.callback = each_##callback;
+#define X(callback, parameters, arguments)                           \
+	if (one->callback) {                                         \
+		all.callback = each_##callback;                      \
+		add_joined(&joined->with[INDEX_OF_##callback], one); \
+	}
 		CALLBACKS(X)
 #undef X
 		all.closed_nodes = !all.closed && one->closed ? one->closed_nodes
@@ -77,8 +96,10 @@ struct profile_observer observers_join(const struct joined_observers *joined)
 							      : all.closed_nodes;
 		all.closed_node_count = one->closed_node_count ? one->closed_node_count
 							       : all.closed_node_count;
-		if (one->closed)
+		if (one->closed) {
 			all.closed = each_closed;
+			add_joined(&joined->with[INDEX_OF_closed], one);
+		}
 	}
 	return all;
 }

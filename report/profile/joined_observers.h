@@ -11,13 +11,22 @@
 
 #define JOINED_OBSERVERS_MAX 10u
 
-struct joined_observers {
+#define JOINED_CALLBACKS 20u
+
+/* The observers that have a callback: most have few. */
+struct joined_callback {
 	const struct profile_observer *observers[JOINED_OBSERVERS_MAX];
 	unsigned count;
 };
 
+struct joined_observers {
+	const struct profile_observer *observers[JOINED_OBSERVERS_MAX];
+	unsigned count;
+	struct joined_callback with[JOINED_CALLBACKS]; /* private: by callback */
+};
+
 /* Returns an observer that calls the callbacks of each, in their order. A callback that none has is
  * not set. `joined` must outlive the pass. */
-struct profile_observer observers_join(const struct joined_observers *joined);
+struct profile_observer observers_join(struct joined_observers *joined);
 
 #endif

@@ -398,7 +398,7 @@ static void observe_closed_instance(const struct profile *profile,
 		.end_ns = instance->end_ns };
 
 	profile_observe_closed(profile, thread, frame, instance->end_ns);
-	if (profile->options.metric == METRIC_GPU || !(observer->instance || observer->ended))
+	if (!(observer->instance || observer->ended))
 		return;
 	seen.value = metric_value(profile, instance);
 	observe_instance_value(profile, &seen);
@@ -504,8 +504,8 @@ static void add_tensor_levels(
 	tensors->has_level = true;
 }
 
-/* Proposes a closing instance as the worst of its node, and reports it to the observer. For metrics
- * other than GPU time, everything is known now. */
+/* Proposes a closing instance as the worst of its node, and reports it to the observer. The metric
+ * is not GPU time, so everything is known now. */
 static void offer_instance(struct profile *profile, const struct profile_thread *thread,
 	uint32_t depth, uint64_t end_ns, uint64_t idle_ns)
 {
@@ -518,8 +518,7 @@ static void offer_instance(struct profile *profile, const struct profile_thread 
 		.level_before = details->level,
 		.level_after = closing_level(profile, details) };
 
-	if (profile->options.metric != METRIC_GPU && !profile->options.target &&
-		(!is_cpu_time(profile->options.metric) || details->label)) {
+	if (!profile->options.target && (!is_cpu_time(profile->options.metric) || details->label)) {
 		const struct worst_candidate candidate = { .value = metric_value(profile, &seen),
 			.before = seen.level_before,
 			.after = seen.level_after,
@@ -562,8 +561,10 @@ void profile_close_instance(
 		if (details[-1].reserved_peak < details->reserved_peak)
 			details[-1].reserved_peak = details->reserved_peak;
 	}
-	if (profile->options.metric != METRIC_GPU || profile->options.observer)
+	if (profile->options.metric != METRIC_GPU)
 		offer_instance(profile, thread, depth, end_ns, idle_ns);
+	else
+		profile_observe_closed(profile, thread, frame, end_ns);
 	if (details->instance)
 		finish_instance(profile, details, frame->begin_ns, end_ns, idle_ns);
 }

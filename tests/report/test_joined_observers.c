@@ -52,7 +52,7 @@ START_TEST(each_gets_what_it_has_a_callback_for)
 					      .closed = ignore_instance,
 					      .closed_nodes = nodes,
 					      .closed_node_count = 3 };
-	const struct joined_observers joined = { { &one, &other }, 2 };
+	struct joined_observers joined = { .observers = { &one, &other }, .count = 2 };
 	const struct profile_observer all = observers_join(&joined);
 
 	ck_assert(!all.work);
@@ -87,7 +87,7 @@ START_TEST(each_gets_the_ranges_of_its_own_nodes)
 		.closed_nodes = nodes,
 		.closed_node_count = 3 },
 				      other = { .context = every, .closed = count_closed };
-	const struct joined_observers joined = { { &one, &other }, 2 };
+	struct joined_observers joined = { .observers = { &one, &other }, .count = 2 };
 	const struct profile_observer all = observers_join(&joined);
 
 	ck_assert_ptr_null(all.closed_nodes);
