@@ -14,6 +14,23 @@
 #define STREAMS_MAX 65536u   /* streams with a name */
 #define NAMES_MAX (1u << 22) /* larger name ids, which only a damaged trace has, are not cached */
 
+/* So many launches are never left out, because GPU work may begin after them. */
+#define LAUNCHES_KEPT 1024u
+
+/* Which launches were left out, and whether one was needed after all. */
+struct left_out {
+	bool is_wanted, saw_wait;   /* saw_wait: of a stream for an event */
+	uint64_t launches, counted; /* launches: those so far, left out or not */
+	uint64_t first_ns, last_ns; /* when the first and the last one that was left out began */
+	uint64_t work_ns, wait_ns;  /* when the first timed GPU work, or such a wait, began */
+	struct {
+		uint8_t *of; /* by text: enum launch_name */
+		size_t room;
+	} names;
+};
+
+enum launch_name { LAUNCH_NAME_NOT_KNOWN, LAUNCH_NAME_OTHER, LAUNCH_NAME_PLAIN };
+
 /* A stream that the program named. */
 struct named_stream {
 	uint64_t handle;
@@ -24,6 +41,7 @@ struct activities {
 	struct process *process;
 	bool is_kept; /* by activities_keep: freed with the process */
 	struct external_sort *sorter;
+	struct left_out left_out;
 	struct counted_interval *counted;
 	size_t counted_count, counted_room;
 	struct named_stream *streams;
@@ -99,12 +117,63 @@ static struct activity *add_activity(struct activities *activities, enum activit
 	return activity;
 }
 
+static void begin_leaving_out(struct left_out *left_out, bool is_wanted)
+{
+	free(left_out->names.of);
+	*left_out = (struct left_out){ .is_wanted = is_wanted,
+		.first_ns = UINT64_MAX,
+		.work_ns = UINT64_MAX,
+		.wait_ns = UINT64_MAX };
+}
+
+/* Returns true for functions that do nothing but launch. */
+static bool is_plain_launch(struct activities *activities, uint32_t name)
+{
+	static const char *const names[] = { "cudaLaunchKernel", "cudaLaunchKernelExC",
+		"cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchCooperativeKernel",
+		"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel" };
+	struct left_out *left_out = &activities->left_out;
+	const struct string_view text = string_table_get(activities->process->texts, name);
+
+	ARRAY_GROW(left_out->names.of, left_out->names.room, (size_t)name + 1);
+	if (left_out->names.of[name] == LAUNCH_NAME_NOT_KNOWN) {
+		left_out->names.of[name] = LAUNCH_NAME_OTHER;
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+			if (string_view_is(text, names[i]))
+				left_out->names.of[name] = LAUNCH_NAME_PLAIN;
+	}
+	return left_out->names.of[name] == LAUNCH_NAME_PLAIN;
+}
+
+/* Returns true if the call is a launch that is left out, and counts it. */
+static bool leave_out(struct activities *activities, const struct observed_call *seen)
+{
+	struct left_out *left_out = &activities->left_out;
+
+	if (!left_out->is_wanted || seen->event->kind != TRACE_LAUNCH || left_out->saw_wait ||
+		left_out->launches++ < LAUNCHES_KEPT || !is_plain_launch(activities, seen->name))
+		return false;
+	left_out->counted += seen->counts;
+	left_out->first_ns = min_u64(left_out->first_ns, seen->begin_ns);
+	left_out->last_ns = max_u64(left_out->last_ns, seen->begin_ns);
+	return true;
+}
+
+/* Returns true if no launch was left out that is needed. One before the first GPU work is. So is
+ * one after a wait of its stream, which may be in the trace before the wait. */
+static bool is_complete(const struct left_out *left_out)
+{
+	return left_out->first_ns == UINT64_MAX ||
+	       (left_out->first_ns >= left_out->work_ns && left_out->last_ns < left_out->wait_ns);
+}
+
 static void restart_activities(void *context)
 {
 	struct activities *activities = context;
 
 	external_sort_clear(activities->sorter);
 	activities->counted_count = activities->stream_count = 0;
+	begin_leaving_out(&activities->left_out, activities->left_out.is_wanted);
 }
 
 static enum activity_kind sync_activity_kind(const struct trace_sync *sync)
@@ -181,8 +250,16 @@ static void set_record_fields(struct activity *activity, const struct trace_call
 static void add_call_activity(void *context, const struct observed_call *seen)
 {
 	struct activities *activities = context;
-	struct activity *activity = add_activity(activities, call_activity_kind(seen->event));
+	struct activity *activity;
 
+	if (leave_out(activities, seen))
+		return;
+	activity = add_activity(activities, call_activity_kind(seen->event));
+	if (activity->kind == ACTIVITY_STREAM_WAIT) {
+		activities->left_out.saw_wait = true;
+		activities->left_out.wait_ns = min_u64(
+			activities->left_out.wait_ns, seen->begin_ns);
+	}
 	activity->begin_ns = activity->call_begin_ns = seen->begin_ns;
 	activity->end_ns = activity->call_end_ns = seen->begin_ns + seen->duration_ns;
 	activity->duration_ns = seen->duration_ns;
@@ -264,6 +341,9 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 		activity->of_graph = seen->launch->graph_node != 0;
 	}
 	set_gpu_times(activity, seen);
+	if (activity->timed)
+		activities->left_out.work_ns = min_u64(
+			activities->left_out.work_ns, activity->begin_ns);
 	activity->correlation = gpu->correlation;
 	activity->nodes_unknown = activity->of_graph && !gpu->graph_node;
 	activity->stream = gpu->stream;
@@ -414,13 +494,21 @@ static void relate_times(struct external_sort *sorter)
 	external_sort_follow(sorter, offsetof(struct activity, step));
 }
 
+/* What is read. */
+enum reading {
+	READ_ALL,
+	READ_MOST,          /* activities_keep_most_in */
+	READ_WITHOUT_CAUSES /* all, but not what explains idle time */
+};
+
 /* Returns activities that are complete after the pass. */
-static struct activities *begin_reading(struct shared_pass *pass, bool with_causes)
+static struct activities *begin_reading(struct shared_pass *pass, enum reading what)
 {
 	struct activities *activities = xcalloc(sizeof *activities);
 	struct process *process = pass->process;
 
 	activities->process = process;
+	begin_leaving_out(&activities->left_out, what == READ_MOST);
 	activities->sizes = collective_sizes_new(process->reader);
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
@@ -428,7 +516,7 @@ static struct activities *begin_reading(struct shared_pass *pass, bool with_caus
 	external_sort_set_class(activities->sorter, offsetof(struct activity, node));
 	relate_times(activities->sorter);
 	if (pass->count || process_has_records(process))
-		add_readers(pass, activities, with_causes);
+		add_readers(pass, activities, what != READ_WITHOUT_CAUSES);
 	return activities;
 }
 
@@ -439,7 +527,7 @@ static struct activities *read_anew(struct process *process, const struct profil
 
 	if (also)
 		shared_pass_add(&pass, also, NULL);
-	activities = begin_reading(&pass, true);
+	activities = begin_reading(&pass, READ_ALL);
 	shared_pass_run(&pass);
 	return activities;
 }
@@ -455,7 +543,7 @@ struct activities *activities_read_once_in(struct shared_pass *pass)
 {
 	struct activities *kept = process_attached(pass->process, &kept_key);
 
-	return kept ? kept : begin_reading(pass, false);
+	return kept ? kept : begin_reading(pass, READ_WITHOUT_CAUSES);
 }
 
 struct activities *activities_read_with(
@@ -478,15 +566,49 @@ static void release_kept(void *data)
 	activities_free(activities);
 }
 
-void activities_keep_in(struct shared_pass *pass)
+static void keep_in(struct shared_pass *pass, const char *key, enum reading what)
 {
 	struct activities *activities;
 
+	if (process_attached(pass->process, key))
+		return;
+	activities = begin_reading(pass, what);
+	activities->is_kept = true;
+	process_attach(pass->process, key, activities, release_kept);
+}
+
+void activities_keep_in(struct shared_pass *pass)
+{
+	keep_in(pass, &kept_key, READ_ALL);
+}
+
+/* The key of the activities of activities_keep_most_in. */
+static const char kept_most_key;
+
+void activities_keep_most_in(struct shared_pass *pass)
+{
+	const struct activities *most = process_attached(pass->process, &kept_most_key);
+
 	if (process_attached(pass->process, &kept_key))
 		return;
-	activities = begin_reading(pass, true);
-	activities->is_kept = true;
-	process_attach(pass->process, &kept_key, activities, release_kept);
+	if (most && !is_complete(&most->left_out))
+		activities_keep_in(pass);
+	else
+		keep_in(pass, &kept_most_key, READ_MOST);
+}
+
+struct activities *activities_read_most(struct process *process)
+{
+	struct activities *most = process_attached(process, &kept_most_key);
+
+	return most && is_complete(&most->left_out) && !process_attached(process, &kept_key)
+		       ? most
+		       : activities_read(process);
+}
+
+uint64_t activities_left_out(const struct activities *activities)
+{
+	return activities->left_out.counted;
 }
 
 void activities_keep(struct process *process)
@@ -512,6 +634,7 @@ void activities_free(struct activities *activities)
 	free(activities->counted);
 	free(activities->streams);
 	free(activities->nature);
+	free(activities->left_out.names.of);
 	collective_sizes_free(activities->sizes);
 	free(activities);
 }

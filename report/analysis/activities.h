@@ -148,6 +148,15 @@ void activities_keep_in(struct shared_pass *pass);
 /* As activities_keep_in, in the pass that makes the profile. Does nothing in a trace without timed
  * GPU work. */
 void activities_read_in(const struct options *options, struct shared_pass *pass);
+/* As activities_keep_in, for readers that need no launches of kernels one by one. Leaves out those
+ * that explain nothing: they are before the first wait of a stream for an event, and after the
+ * first GPU operation. Half of the activities of a training program are such launches. */
+void activities_keep_most_in(struct shared_pass *pass);
+/* Returns activities that were kept by activities_keep_in or activities_keep_most_in; else as
+ * activities_read. */
+struct activities *activities_read_most(struct process *process);
+/* Returns how many launches that count were left out. */
+uint64_t activities_left_out(const struct activities *activities);
 void activities_free(struct activities *activities); /* NULL is allowed */
 
 /* Goes back to the first activity. May be called any number of times. */

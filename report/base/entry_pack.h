@@ -12,7 +12,7 @@
  *		from += entry_unpack(packer, from, &entries[i]);
  *
  * Entries of several kinds have a byte that says which: each is compared with the last one of its
- * kind. Up to 64 kinds are told apart: of more, some share the last one. Threads: one for each
+ * kind. Up to 64 kinds are distinguished: of more, some share the last one. Threads: one for each
  * packer.
  */
 #ifndef PPERF_REPORT_BASE_ENTRY_PACK_H

@@ -17,8 +17,9 @@
 struct external_sort;
 
 /* Creates a sorter of entries of `bytes` bytes, at most 4 KiB. At most `held` of them are in
- * memory, or twice as many if they are in no order, plus some of each sorted run. `order`: as for qsort. `what`: the entries in error
- * messages ("the GPU's records"); it must outlive the sorter. */
+ * memory, or twice as many if they are in no order, plus some of each sorted run. `order`: as for
+ * qsort. `what`: the entries in error messages ("the GPU's records"); it must outlive the sorter.
+ */
 struct external_sort *external_sort_new(
 	size_t bytes, size_t held, int (*order)(const void *, const void *), const char *what);
 void external_sort_free(struct external_sort *sorter); /* `sorter` may be NULL */

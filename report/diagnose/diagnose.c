@@ -412,7 +412,10 @@ void diagnose_read_in(const struct options *options, struct shared_pass *pass)
 	if (!pass->process->timeline)
 		return;
 	host_events_keep_in(pass);
-	activities_keep_in(pass);
+	if (run_bound_needs_launches(pass->process, pass->process->timeline))
+		activities_keep_in(pass);
+	else
+		activities_keep_most_in(pass);
 	roofline_read_in(options, pass);
 	memory_waste_try_in(pass);
 	if (has_steps(pass->process))
@@ -428,7 +431,10 @@ static void read_in_one_pass(struct diagnosis *diagnosis, bool with_memory)
 	const struct memory_level *level = diagnose_tensor_level(diagnosis);
 
 	host_events_keep_in(&pass);
-	activities_keep_in(&pass);
+	if (run_bound_needs_launches(process, process->profile->timeline))
+		activities_keep_in(&pass);
+	else
+		activities_keep_most_in(&pass);
 	if (with_memory) {
 		roofline_read_in(diagnosis->options, &pass);
 		if (level && level->pool.peak)

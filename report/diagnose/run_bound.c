@@ -204,13 +204,25 @@ static bool wants_path(const struct process *process)
 	return !process->profile->options.steps && !process->profile->options.windows;
 }
 
+bool run_bound_needs_launches(const struct process *process, const struct timeline *timeline)
+{
+	const struct timeline_device *devices;
+	const size_t count = timeline ? timeline_devices(timeline, &devices) : 0;
+	uint64_t operations = 0;
+
+	for (size_t i = 0; i < count; i++)
+		operations += devices[i].all.records;
+	return wants_path(process) && operations <= 2 * (uint64_t)BOUND_PATH_OPERATIONS_MAX;
+}
+
 /* If there may be too many operations, the path is read later, if at all. */
 struct activity_visitor run_bound_path(struct bound_pass *pass)
 {
-	const struct profile_counts *counts = &pass->process->profile->counts;
+	const struct profile *profile = pass->process->profile;
+	const struct profile_counts *counts = &profile->counts;
 
 	if (counts->kernels + counts->copies + counts->sets > BOUND_PATH_OPERATIONS_MAX ||
-		!wants_path(pass->process))
+		!run_bound_needs_launches(pass->process, profile->timeline))
 		return (struct activity_visitor){ .add = NULL };
 	pass->path = critical_path_graph_new(pass->process);
 	return critical_path_graph_visitor(pass->path);

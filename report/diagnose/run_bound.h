@@ -139,6 +139,10 @@ struct bound_pass *run_bound_begin(struct process *process);
 struct activity_visitor run_bound_work(struct bound_pass *pass);
 struct activity_visitor run_bound_ends(struct bound_pass *pass);
 struct activity_visitor run_bound_path(struct bound_pass *pass);
+/* Returns true if the critical path may be read, which needs all launches. It may be read, too, if
+ * only the operations in the examined steps are few enough: with more than twice as many in the
+ * trace, launches are then read in a pass of their own. `timeline`: of the trace, or NULL. */
+bool run_bound_needs_launches(const struct process *process, const struct timeline *timeline);
 /* Adds idle time. */
 void run_bound_add_idle(struct bound_pass *pass, const struct idle_part *idle);
 /* Computes it when all activities were read, and frees `pass`. May read the critical path.

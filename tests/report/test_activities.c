@@ -444,6 +444,94 @@ START_TEST(many_are_sorted_in_little_memory)
 }
 END_TEST
 
+#define MANY_LAUNCHES 1500u
+
+/* Launches at 10, 20, ... and their kernels from `first_ns` on. `wait_ns`: when a stream begins to
+ * wait for an event; 0: none does. Reads the activities without launches that are not needed. */
+static struct seen read_most(uint64_t first_ns, uint64_t wait_ns)
+{
+	struct trace_builder *builder = builder_new();
+	struct seen seen;
+	struct shared_pass pass = { .process = &seen.process };
+
+	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++) {
+		if (wait_ns && i * 10 > wait_ns)
+			build_sync(builder, wait_ns, TRACE_SYNC_STREAM_WAIT, 0xe);
+		wait_ns = wait_ns && i * 10 > wait_ns ? 0 : wait_ns;
+		build_launch(builder, 1, i * 10, i)->call.api = build_name(
+			builder, "cudaLaunchKernel");
+	}
+	for (uint64_t i = 1; i <= MANY_LAUNCHES; i++)
+		build_kernel(builder, 9, 30 + MANY_LAUNCHES * 10, i, "k", first_ns + i * 10,
+			first_ns + i * 10 + 5);
+	seen = read_all(builder, all);
+	activities_keep_most_in(&pass);
+	shared_pass_run(&pass);
+	return seen;
+}
+
+static uint64_t count_kind(struct activities *activities, enum activity_kind kind)
+{
+	const struct activity *one;
+	uint64_t count = 0;
+
+	for (activities_rewind(activities); (one = activities_first(activities));
+		activities_next(activities))
+		count += one->kind == kind;
+	return count;
+}
+
+START_TEST(launches_that_explain_nothing_can_be_left_out)
+{
+	struct seen seen = read_most(3, 0);
+	struct activities *most = activities_read_most(&seen.process);
+	const uint64_t left_out = activities_left_out(most);
+
+	ck_assert_uint_gt(left_out, 0);
+	ck_assert_uint_eq(count_kind(most, ACTIVITY_LAUNCH), MANY_LAUNCHES - left_out);
+	ck_assert_uint_eq(count_kind(most, ACTIVITY_KERNEL), MANY_LAUNCHES);
+	ck_assert_uint_eq(count_kind(seen.activities, ACTIVITY_LAUNCH), MANY_LAUNCHES);
+	ck_assert_uint_eq(activities_left_out(seen.activities), 0);
+	done(&seen);
+}
+END_TEST
+
+/* A wait makes the launch behind it start late. */
+START_TEST(no_launch_after_a_wait_of_a_stream_is_left_out)
+{
+	/* `meanwhile`: the last launch that is left out began no earlier than the wait */
+	struct seen early = read_most(3, 100), late = read_most(3, 12349),
+		    meanwhile = read_most(3, 12345);
+	struct activities *most = activities_read_most(&late.process),
+			  *whole = activities_read_most(&meanwhile.process);
+
+	ck_assert_uint_eq(activities_left_out(activities_read_most(&early.process)), 0);
+	ck_assert_uint_eq(activities_left_out(whole), 0);
+	ck_assert_uint_eq(count_kind(whole, ACTIVITY_LAUNCH), MANY_LAUNCHES);
+	activities_free(whole);
+	ck_assert_uint_gt(activities_left_out(most), 0);
+	ck_assert_uint_le(activities_left_out(most), 1234);
+	ck_assert_uint_eq(
+		count_kind(most, ACTIVITY_LAUNCH), MANY_LAUNCHES - activities_left_out(most));
+	done(&early);
+	done(&late);
+	done(&meanwhile);
+}
+END_TEST
+
+/* What the program did before it is explained by its calls. */
+START_TEST(no_launch_before_the_first_gpu_work_is_left_out)
+{
+	struct seen seen = read_most(MANY_LAUNCHES * 10, 0);
+	struct activities *most = activities_read_most(&seen.process);
+
+	ck_assert_uint_eq(activities_left_out(most), 0);
+	ck_assert_uint_eq(count_kind(most, ACTIVITY_LAUNCH), MANY_LAUNCHES);
+	activities_free(most);
+	done(&seen);
+}
+END_TEST
+
 static int by_value(const void *a, const void *b)
 {
 	const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -491,6 +579,9 @@ int main(void)
 	tcase_add_test(tests, several_devices_are_in_one_order_and_one_can_be_selected);
 	tcase_add_test(tests, steps_are_known_and_what_counts);
 	tcase_add_test(tests, many_are_sorted_in_little_memory);
+	tcase_add_test(tests, launches_that_explain_nothing_can_be_left_out);
+	tcase_add_test(tests, no_launch_after_a_wait_of_a_stream_is_left_out);
+	tcase_add_test(tests, no_launch_before_the_first_gpu_work_is_left_out);
 	tcase_add_test(tests, a_sorter_sorts_any_number_and_begins_anew);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
