@@ -63,10 +63,10 @@ def an_error_in_a_second_thread_is_the_same_error(folder):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))
 
-    one = told("idle", "-j", 1, path, preexec_fn=few_bytes)
+    one = told("queue", "-j", 1, path, preexec_fn=few_bytes)
     assert one[0] == 2 and one[2].count(b"\n") == 1 and b"temporary file" in one[2], one
     for cores in 2, 3:
-        assert told("idle", "-j", cores, path, preexec_fn=few_bytes) == one, cores
+        assert told("queue", "-j", cores, path, preexec_fn=few_bytes) == one, cores
 
 
 @case
