@@ -29,9 +29,9 @@ static bool has_changed(
 	return now != stack->address[i];
 }
 
-/* Returns how many of the innermost frames the thread has left. Below an address that has changed
- * others may be as they were, because nothing has overwritten them. */
-static uint32_t count_left(const struct unwind_stack *stack, const struct later_stack *later)
+/* Returns how many of the innermost frames are over: the thread has returned from them. Below an
+ * address that has changed others may be as they were, because nothing has overwritten them. */
+static uint32_t count_over(const struct unwind_stack *stack, const struct later_stack *later)
 {
 	for (uint32_t i = stack->frames - 1; i > 0; i--)
 		if (has_changed(stack, i, later))
@@ -53,20 +53,20 @@ static uint32_t frames_that_stayed(uint32_t python, uint32_t calls)
 void python_check(struct sample *sample, const struct function_parts *interpreter,
 	const struct unwind_stack *stack, const struct later_stack *later)
 {
-	const uint32_t left = count_left(stack, later),
+	const uint32_t over = count_over(stack, later),
 		       calls = function_parts_count_frames(interpreter, stack, 0),
-		       calls_left = calls - function_parts_count_frames(interpreter, stack, left);
+		       calls_over = calls - function_parts_count_frames(interpreter, stack, over);
 
 	if (sample->flags & TRACE_SAMPLE_MOVED) {
-		sample->python = frame_python_outer(sample->python, calls - calls_left);
+		sample->python = frame_python_outer(sample->python, calls - calls_over);
 		return;
 	}
-	if (frame_python_entries(sample->python) == calls && !calls_left)
+	if (frame_python_entries(sample->python) == calls && !calls_over)
 		return;
 	/* The interpreter calls and returns without a trace above the place where it was. */
-	if (left || function_parts_has_frame(interpreter, stack, 0)) {
+	if (over || function_parts_has_frame(interpreter, stack, 0)) {
 		sample->flags |= TRACE_SAMPLE_MOVED;
-		sample->python = frames_that_stayed(sample->python, calls - calls_left);
+		sample->python = frames_that_stayed(sample->python, calls - calls_over);
 	} else {
 		sample->flags |= TRACE_SAMPLE_UNEQUAL;
 		sample->python = 0;

@@ -497,8 +497,8 @@ static void relate_times(struct external_sort *sorter)
 /* What is read. */
 enum reading {
 	READ_ALL,
-	READ_MOST,          /* activities_keep_most_in */
-	READ_WITHOUT_CAUSES /* all, but not what explains idle time */
+	READ_WITHOUT_LAUNCHES, /* activities_keep_without_launches_in */
+	READ_WITHOUT_CAUSES    /* all, but not what explains idle time */
 };
 
 /* Returns activities that are complete after the pass. */
@@ -508,7 +508,7 @@ static struct activities *begin_reading(struct shared_pass *pass, enum reading w
 	struct process *process = pass->process;
 
 	activities->process = process;
-	begin_leaving_out(&activities->left_out, what == READ_MOST);
+	begin_leaving_out(&activities->left_out, what == READ_WITHOUT_LAUNCHES);
 	activities->sizes = collective_sizes_new(process->reader);
 	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
@@ -582,27 +582,28 @@ void activities_keep_in(struct shared_pass *pass)
 	keep_in(pass, &kept_key, READ_ALL);
 }
 
-/* The key of the activities of activities_keep_most_in. */
-static const char kept_most_key;
+/* The key of the activities of activities_keep_without_launches_in. */
+static const char kept_without_launches_key;
 
-void activities_keep_most_in(struct shared_pass *pass)
+void activities_keep_without_launches_in(struct shared_pass *pass)
 {
-	const struct activities *most = process_attached(pass->process, &kept_most_key);
+	const struct activities *reduced = process_attached(
+		pass->process, &kept_without_launches_key);
 
 	if (process_attached(pass->process, &kept_key))
 		return;
-	if (most && !is_complete(&most->left_out))
+	if (reduced && !is_complete(&reduced->left_out))
 		activities_keep_in(pass);
 	else
-		keep_in(pass, &kept_most_key, READ_MOST);
+		keep_in(pass, &kept_without_launches_key, READ_WITHOUT_LAUNCHES);
 }
 
-struct activities *activities_read_most(struct process *process)
+struct activities *activities_read_without_launches(struct process *process)
 {
-	struct activities *most = process_attached(process, &kept_most_key);
+	struct activities *reduced = process_attached(process, &kept_without_launches_key);
 
-	return most && is_complete(&most->left_out) && !process_attached(process, &kept_key)
-		       ? most
+	return reduced && is_complete(&reduced->left_out) && !process_attached(process, &kept_key)
+		       ? reduced
 		       : activities_read(process);
 }
 

@@ -151,10 +151,10 @@ void activities_read_in(const struct options *options, struct shared_pass *pass)
 /* As activities_keep_in, for readers that need no launches of kernels one by one. Leaves out those
  * that explain nothing: they are before the first wait of a stream for an event, and after the
  * first GPU operation. Half of the activities of a training program are such launches. */
-void activities_keep_most_in(struct shared_pass *pass);
-/* Returns activities that were kept by activities_keep_in or activities_keep_most_in; else as
- * activities_read. */
-struct activities *activities_read_most(struct process *process);
+void activities_keep_without_launches_in(struct shared_pass *pass);
+/* Returns activities that were kept by activities_keep_in or activities_keep_without_launches_in;
+ * else as activities_read. */
+struct activities *activities_read_without_launches(struct process *process);
 /* Returns how many launches that count were left out. */
 uint64_t activities_left_out(const struct activities *activities);
 void activities_free(struct activities *activities); /* NULL is allowed */

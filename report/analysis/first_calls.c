@@ -108,7 +108,7 @@ static void read_ranges(struct first_calls_pass *pass)
 
 static void read_launches(struct first_calls_pass *pass, struct process *process)
 {
-	struct activities *activities = activities_read_most(process);
+	struct activities *activities = activities_read_without_launches(process);
 	const struct activity *one;
 
 	for (activities_rewind(activities); (one = activities_first(activities));

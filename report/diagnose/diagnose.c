@@ -415,7 +415,7 @@ void diagnose_read_in(const struct options *options, struct shared_pass *pass)
 	if (run_bound_needs_launches(pass->process, pass->process->timeline))
 		activities_keep_in(pass);
 	else
-		activities_keep_most_in(pass);
+		activities_keep_without_launches_in(pass);
 	roofline_read_in(options, pass);
 	memory_waste_try_in(pass);
 	if (has_steps(pass->process))
@@ -434,7 +434,7 @@ static void read_in_one_pass(struct diagnosis *diagnosis, bool with_memory)
 	if (run_bound_needs_launches(process, process->profile->timeline))
 		activities_keep_in(&pass);
 	else
-		activities_keep_most_in(&pass);
+		activities_keep_without_launches_in(&pass);
 	if (with_memory) {
 		roofline_read_in(diagnosis->options, &pass);
 		if (level && level->pool.peak)

@@ -600,7 +600,7 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 {
 	struct process *process = diagnosis->process;
 	const struct options options = diagnose_row_options(diagnosis->options, "idle", GAPS_MAX);
-	struct activities *activities = activities_read_most(process);
+	struct activities *activities = activities_read_without_launches(process);
 	struct bound_pass *bound = diagnosis->bound_pass = run_bound_begin(process);
 	struct overlap *overlap = diagnosis->overlap = overlap_begin();
 	struct collective_list *collectives = diagnosis->collectives = collective_list_new();

@@ -64,7 +64,7 @@ static uint32_t stream_of_thread(const struct trace_reader *reader, uint32_t tid
 static bool find_first_work(struct startup *startup)
 {
 	struct process *process = startup->diagnosis->process;
-	struct activities *activities = activities_read_most(process);
+	struct activities *activities = activities_read_without_launches(process);
 	const struct activity *one;
 
 	for (activities_rewind(activities); (one = activities_first(activities));
@@ -199,7 +199,8 @@ static void add_startup_call(
  * part of that, and so is the second record of a call that both have. */
 static void read_calls(struct startup *startup)
 {
-	struct activities *activities = activities_read_most(startup->diagnosis->process);
+	struct activities *activities = activities_read_without_launches(
+		startup->diagnosis->process);
 	const struct activity *one;
 	uint64_t until_ns = 0;
 	size_t at = 0;

@@ -584,7 +584,7 @@ static void read_idle(struct process *process)
 	struct shared_pass pass = { .process = process };
 
 	host_events_keep_in(&pass);
-	activities_keep_most_in(&pass);
+	activities_keep_without_launches_in(&pass);
 	shared_pass_run(&pass);
 }
 
@@ -594,7 +594,7 @@ void idle_read_in(const struct options *options, struct shared_pass *pass)
 	if (!pass->process->timeline)
 		return;
 	host_events_keep_in(pass);
-	activities_keep_most_in(pass);
+	activities_keep_without_launches_in(pass);
 }
 
 struct idle_report *idle_report_begin(
@@ -636,7 +636,7 @@ void arrange_idle(const struct options *options, struct process *process, struct
 	struct idle_report *idle;
 
 	read_idle(process);
-	activities = activities_read_most(process);
+	activities = activities_read_without_launches(process);
 	idle = idle_report_begin(options, process, activities);
 	visitors[0] = idle_parts_begin(process, activities, idle_report_add, idle);
 	visitors[1] = idle_report_ends(idle);

@@ -465,7 +465,7 @@ static struct seen read_most(uint64_t first_ns, uint64_t wait_ns)
 		build_kernel(builder, 9, 30 + MANY_LAUNCHES * 10, i, "k", first_ns + i * 10,
 			first_ns + i * 10 + 5);
 	seen = read_all(builder, all);
-	activities_keep_most_in(&pass);
+	activities_keep_without_launches_in(&pass);
 	shared_pass_run(&pass);
 	return seen;
 }
@@ -484,7 +484,7 @@ static uint64_t count_kind(struct activities *activities, enum activity_kind kin
 START_TEST(launches_that_explain_nothing_can_be_left_out)
 {
 	struct seen seen = read_most(3, 0);
-	struct activities *most = activities_read_most(&seen.process);
+	struct activities *most = activities_read_without_launches(&seen.process);
 	const uint64_t left_out = activities_left_out(most);
 
 	ck_assert_uint_gt(left_out, 0);
@@ -502,10 +502,10 @@ START_TEST(no_launch_after_a_wait_of_a_stream_is_left_out)
 	/* `meanwhile`: the last launch that is left out began no earlier than the wait */
 	struct seen early = read_most(3, 100), late = read_most(3, 12349),
 		    meanwhile = read_most(3, 12345);
-	struct activities *most = activities_read_most(&late.process),
-			  *whole = activities_read_most(&meanwhile.process);
+	struct activities *most = activities_read_without_launches(&late.process),
+			  *whole = activities_read_without_launches(&meanwhile.process);
 
-	ck_assert_uint_eq(activities_left_out(activities_read_most(&early.process)), 0);
+	ck_assert_uint_eq(activities_left_out(activities_read_without_launches(&early.process)), 0);
 	ck_assert_uint_eq(activities_left_out(whole), 0);
 	ck_assert_uint_eq(count_kind(whole, ACTIVITY_LAUNCH), MANY_LAUNCHES);
 	activities_free(whole);
@@ -523,7 +523,7 @@ END_TEST
 START_TEST(no_launch_before_the_first_gpu_work_is_left_out)
 {
 	struct seen seen = read_most(MANY_LAUNCHES * 10, 0);
-	struct activities *most = activities_read_most(&seen.process);
+	struct activities *most = activities_read_without_launches(&seen.process);
 
 	ck_assert_uint_eq(activities_left_out(most), 0);
 	ck_assert_uint_eq(count_kind(most, ACTIVITY_LAUNCH), MANY_LAUNCHES);
