@@ -286,11 +286,15 @@ check_command() {
 	fi
 }
 
-# What CPU samples have on this machine, as the trace of a shell that counts says it.
+# What CPU samples have on this machine, as the trace of a shell says it. The shell counts until
+# there is a trace, which takes 50 ms of CPU time, and some more.
 check_samples() {
 	make_scratch
-	LD_PRELOAD=$library PPERF_SAMPLE=999 PPERF_OUTPUT=$scratch/samples.bin PPERF_QUIET=1 \
-		sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done' > /dev/null 2>&1
+	LD_PRELOAD=$library PPERF_SAMPLE=999 PPERF_OUTPUT=$scratch/samples.bin PPERF_QUIET=1 sh -c '
+		count() { i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; }
+		rounds=0
+		while [ ! -f "$0" ] && [ $rounds -lt 200 ]; do count; rounds=$((rounds + 1)); done
+		count' "$scratch/samples.bin" > /dev/null 2>&1
 	[ -f "$scratch/samples.bin" ] || { note 'CPU samples (PPERF_SAMPLE) were tried, and none was taken' 'see source.cpu_samples of a trace (pperf-report info)'; return; }
 	state=$(LC_ALL=C tr -c '[:print:]' '\n' < "$scratch/samples.bin" | sed -n 's/^.*source\.cpu_samples\(on\|off: \|partial: \)/\1/p' | tail -1)
 	rm -f "$scratch"/samples.bin*
