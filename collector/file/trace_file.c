@@ -27,7 +27,7 @@ struct trace_file {
 	pthread_mutex_t lock; /* for opening and reopening; zeros: unlocked */
 	/* enum file_state. FILE_OPEN is stored with release, after everything else. */
 	int state;
-	int fd;
+	int fd;    /* in the program's table; -1: it has none */
 	int error; /* errno if state is FILE_FAILED */
 	dev_t device;
 	ino_t inode;
@@ -50,7 +50,7 @@ static struct {
 	ino_t inode;
 } inherited = { .fd = -1 };
 
-/* The descriptor in the table of the thread that has one of its own. */
+/* The descriptor in the table of the thread that has one of its own; -1: none. */
 static int private_fd = -1;
 
 static void configure_ring(uint64_t bytes);
@@ -159,11 +159,25 @@ static void remove_file(const struct trace_file *f)
 	close(f->fd);
 }
 
+/* Notes `fd` as the descriptor of the file in the table of the calling thread. */
+static void keep_descriptor(struct trace_file *f, int fd)
+{
+	if (private_files_here()) {
+		private_fd = fd;
+		return;
+	}
+	f->fd = inherited.fd = fd;
+	inherited.pid = getpid();
+	inherited.device = f->device;
+	inherited.inode = f->inode;
+}
+
 static bool make_file(struct trace_file *f)
 {
 	struct trace_header filled = { 0 };
 	struct sigxfsz_guard guard;
 	struct stat st;
+	int fd;
 
 	clock_init();
 	close_inherited();
@@ -184,10 +198,12 @@ static bool make_file(struct trace_file *f)
 		remove_file(f);
 		return false;
 	}
-	f->device = inherited.device = st.st_dev;
-	f->inode = inherited.inode = st.st_ino;
-	inherited.fd = f->fd;
-	inherited.pid = getpid();
+	f->device = st.st_dev;
+	f->inode = st.st_ino;
+	/* If that is the private one of this thread, the program has none until it needs one. */
+	fd = f->fd;
+	f->fd = -1;
+	keep_descriptor(f, fd);
 	return true;
 }
 
@@ -296,8 +312,8 @@ static bool is_our_file(int fd)
 	return !fstat(fd, &st) && st.st_dev == file->device && st.st_ino == file->inode;
 }
 
-/* Whether the descriptor is still our file, or was reopened by its path. Programs close descriptors
- * that they do not know, and open something else under the same number. */
+/* Whether the descriptor is still our file, or was opened by the file's path. Programs close
+ * descriptors that they do not know, and open something else under the same number. */
 static bool descriptor_is_ours(void)
 {
 	int again;
@@ -313,10 +329,7 @@ static bool descriptor_is_ours(void)
 		close(again);
 		return false;
 	}
-	if (private_files_here())
-		private_fd = again;
-	else
-		inherited.fd = file->fd = again;
+	keep_descriptor(file, again);
 	return true;
 }
 
@@ -331,18 +344,21 @@ static bool check_descriptor(void)
 	return ours;
 }
 
-bool trace_use_private_files(void)
+struct trace_header *trace_open_private(void)
 {
-	if (!trace_header())
-		return false;
+	if (!file)
+		return NULL;
+	pthread_mutex_lock(&file->lock);
+	close_inherited(); /* it is in the table of the program */
+	pthread_mutex_unlock(&file->lock);
 	/* Without the lock: closing a copy may take long, such as that of a file of NFS. */
-	private_fd = file->fd;
-	if (private_files_begin(private_fd) && !is_our_file(private_fd)) {
+	private_fd = trace_header() ? file->fd : -1;
+	if (private_files_begin(private_fd) && private_fd >= 0 && !is_our_file(private_fd)) {
 		/* The program has closed it, and has another file under its number. */
 		close(private_fd);
 		private_fd = -1;
 	}
-	return private_files_here();
+	return trace_open();
 }
 
 static void fill_head(struct trace_block *block, enum trace_block_type type, uint64_t extent)

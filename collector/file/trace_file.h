@@ -34,17 +34,18 @@ void trace_configure(const struct trace_settings *settings);
  * silently. */
 struct trace_header *trace_open(void);
 
+/* The same for a thread of pperf that needs the file often. It gets a table of descriptors of its own
+ * (private_files.h) with the file, if that is possible. If it creates the file, the program has no
+ * descriptor of it before one of its own threads needs one. Only one thread at a time may have such
+ * a table. */
+struct trace_header *trace_open_private(void);
+
 /* Returns the header, or NULL if there is no file yet. Creates none. */
 struct trace_header *trace_header(void);
 
 /* Prevents a half-made file at the end of the process. If another thread is creating the file,
  * waits for it, at most one second. If there is no file yet, none can be created afterwards. */
 void trace_finish_opening(void);
-
-/* Gives the calling thread, one of pperf's, a table of descriptors of its own (private_files.h),
- * which has the trace file. Only one thread at a time may have one. Returns false if there is no
- * file, or that is not possible. */
-bool trace_use_private_files(void);
 
 /* Returns the path of this process's file, "" if it has none. */
 const char *trace_path(void);

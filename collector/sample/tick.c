@@ -404,9 +404,8 @@ static bool begin_to_look(void)
 {
 	if (ticker->looks)
 		return true;
-	if (is_paused() || !trace_open())
+	if (is_paused() || !trace_open_private())
 		return false;
-	trace_use_private_files();
 	wait_clocks_begin();
 	if (!sampled_threads_setup(on_found, on_ended)) {
 		state_no_memory();

@@ -4,6 +4,7 @@
 #include "tests/support/collector_fixture.h"
 
 #include "collector/file/dictionary.h"
+#include "collector/process/private_files.h"
 #include "collector/stream/ranges.h"
 #include "collector/stream/stream.h"
 #include "collector/file/trace_file.h"
@@ -20,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -168,7 +170,7 @@ static sem_t may_go_on;
 /* Writes by a thread with descriptors of its own. */
 static void *fill_with_private_files(void *is_private)
 {
-	*(bool *)is_private = trace_use_private_files();
+	*(bool *)is_private = trace_open_private() && private_files_here();
 	sem_post(&may_go_on);
 	fill(100000);
 	return NULL;
@@ -199,6 +201,47 @@ static int closes_beside_private_files(void)
 START_TEST(a_thread_with_private_files_writes_on_while_the_program_closes_all)
 {
 	ck_assert_int_eq(in_a_child(closes_beside_private_files), 0);
+}
+END_TEST
+
+/* Returns how many descriptors of this thread are the trace. */
+static unsigned descriptors_of_trace(void)
+{
+	struct stat trace, st;
+	unsigned count = 0;
+
+	ck_assert_int_eq(stat(trace_path(), &trace), 0);
+	for (int fd = 0; fd < 1100; fd++)
+		count += !fstat(fd, &st) && st.st_ino == trace.st_ino && st.st_dev == trace.st_dev;
+	return count;
+}
+
+static int creates_with_private_files(void)
+{
+	struct trace_reader *reader;
+	bool is_private = false;
+	pthread_t thread;
+
+	sem_init(&may_go_on, 0, 0);
+	if (pthread_create(&thread, NULL, fill_with_private_files, &is_private))
+		return 1;
+	pthread_join(thread, NULL);
+	if (!is_private || descriptors_of_trace() != 0)
+		return 2;
+	fill(100000);
+	if (descriptors_of_trace() != 1)
+		return 3;
+	collector_finish();
+	reader = collector_open_trace();
+	if (count_pushes(reader) != 200000)
+		return 4;
+	reader_close(reader);
+	return 0;
+}
+
+START_TEST(a_file_of_a_thread_with_private_files_is_no_descriptor_of_the_program)
+{
+	ck_assert_int_eq(in_a_child(creates_with_private_files), 0);
 }
 END_TEST
 
@@ -571,6 +614,7 @@ int main(void)
 		tests, a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged, 0, 2);
 	tcase_add_test(tests, a_descriptor_that_the_program_closed_is_found_again);
 	tcase_add_test(tests, a_thread_with_private_files_writes_on_while_the_program_closes_all);
+	tcase_add_test(tests, a_file_of_a_thread_with_private_files_is_no_descriptor_of_the_program);
 	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
 	tcase_add_loop_test(
 		tests, where_the_kernel_empties_no_memory_a_forked_child_does, 0, KERNELS - OLD);

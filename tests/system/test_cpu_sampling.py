@@ -209,10 +209,10 @@ os.wait()
 
 
 @case
-def the_program_and_its_child_see_no_descriptor_but_the_trace_file(folder):
+def the_program_and_its_child_see_no_descriptor(folder):
     for kind, clock in [("perf", "cpu"), ("clock", "wall")]:
         result = sampled(folder, PYTHONS[0], "-c", COUNTS_DESCRIPTORS, hz=999, env={"PPERF_SAMPLE_KIND": kind, "PPERF_SAMPLE_CLOCK": clock, "PPERF_OUTPUT": "t.bin"})
-        assert result.stdout == b"[%d]\n" % (folder / "t.bin").stat().st_ino * 2, (kind, result)
+        assert result.stdout == b"[]\n" * 2, (kind, result)
         assert Samples(folder / "t.bin").samples
 
 
