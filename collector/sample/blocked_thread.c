@@ -51,7 +51,8 @@ bool blocked_thread_walk(struct unwinder *u, uint32_t tid, struct unwind_stack *
 	bool stayed = false;
 
 	if (bytes && parse_state(before, &start.registers)) {
-		unwinder_walk(u, &start, stack);
+		unwinder_begin(u, &start);
+		unwinder_walk(u, stack);
 		stayed = read_state(tid, after) == bytes && !memcmp(before, after, bytes);
 	}
 	errno = saved;

@@ -23,19 +23,11 @@ static bool is_indirect_call(const uint8_t *code, size_t bytes)
 	return length == bytes;
 }
 
-/* Copies the bytes before `address`. */
-static bool read_code_before(uint64_t address, uint8_t code[CALL_BYTES_MAX + 1])
-{
-	code[CALL_BYTES_MAX] = 0;
-	return process_memory_copy(code, address - CALL_BYTES_MAX, CALL_BYTES_MAX) ==
-	       CALL_BYTES_MAX;
-}
-
 bool call_site_ends_at(uint64_t address)
 {
-	uint8_t code[CALL_BYTES_MAX + 1];
+	uint8_t code[CALL_BYTES_MAX + 1] = { 0 };
 
-	if (!read_code_before(address, code))
+	if (process_memory_copy(code, address - CALL_BYTES_MAX, CALL_BYTES_MAX) != CALL_BYTES_MAX)
 		return false;
 	if (code[CALL_BYTES_MAX - 5] == 0xe8)
 		return true;
@@ -65,14 +57,14 @@ static uint64_t read_pointer_at(uint64_t address)
 /* Returns where `address` jumps to if that is the entry of a procedure linkage table: a jump by a
  * pointer, after an instruction endbr64 and a prefix bnd if these are there. Else returns
  * `address`. */
-static uint64_t follow_linkage_table(uint64_t address)
+static uint64_t follow_linkage_table(struct object_memory *memory, uint64_t address)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	uint8_t code[12];
 	size_t at = 0;
 	uint64_t pointer;
 
-	if (process_memory_copy(code, address, sizeof code) != sizeof code)
+	if (object_memory_copy(memory, code, address, sizeof code) != sizeof code)
 		return address;
 	if (!memcmp(code, endbr64, sizeof endbr64))
 		at += sizeof endbr64;
@@ -83,15 +75,15 @@ static uint64_t follow_linkage_table(uint64_t address)
 	return pointer ? pointer : address;
 }
 
-uint64_t call_site_target(uint64_t address)
+uint64_t call_site_target(struct object_memory *memory, uint64_t address)
 {
-	uint8_t code[CALL_BYTES_MAX + 1];
+	uint8_t code[CALL_BYTES_MAX];
 
-	if (!read_code_before(address, code))
+	if (object_memory_copy(memory, code, address - sizeof code, sizeof code) != sizeof code)
 		return 0;
 	if (code[1] == 0xff && code[2] == 0x15) /* by a pointer at a fixed address */
 		return read_pointer_at(relative(address, code + 3));
 	if (code[2] != 0xe8)
 		return 0;
-	return follow_linkage_table(relative(address, code + 3));
+	return follow_linkage_table(memory, relative(address, code + 3));
 }

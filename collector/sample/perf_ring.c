@@ -36,14 +36,13 @@ struct perf_ring {
 
 static struct {
 	uint64_t period_ns;
-	uint32_t stack_bytes;
 	int descriptor;  /* of the epoll instance, plus 1; 0: none */
 	uint8_t *record; /* one that is not in one piece in its ring */
 } rings;
 
 /* ---- opening ---- */
 
-static int open_event(uint32_t tid, uint64_t period_ns)
+static int open_event(uint32_t tid, uint64_t period_ns, uint32_t stack_bytes)
 {
 	struct perf_event_attr attributes = {
 		.size = sizeof attributes,
@@ -52,7 +51,7 @@ static int open_event(uint32_t tid, uint64_t period_ns)
 		.sample_period = period_ns,
 		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 		.sample_regs_user = COPIED_REGISTERS,
-		.sample_stack_user = rings.stack_bytes,
+		.sample_stack_user = stack_bytes,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
 		.use_clockid = 1,
@@ -65,26 +64,26 @@ static int open_event(uint32_t tid, uint64_t period_ns)
 }
 
 /* Returns the size of a ring for `stacks` stacks: a power of two pages. */
-static size_t ring_bytes(unsigned stacks)
+static size_t ring_bytes(unsigned stacks, uint32_t stack_bytes)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
 
-	while (bytes < (size_t)stacks * rings.stack_bytes)
+	while (bytes < (size_t)stacks * stack_bytes)
 		bytes *= 2;
 	return bytes;
 }
 
 /* Maps the ring of an event, a smaller one if little memory may be locked. Returns NULL with errno:
  * ENOBUFS if no more may be locked. The kernel counts what all processes of a user lock. */
-static struct perf_ring *map_ring(int event)
+static struct perf_ring *map_ring(int event, uint32_t stack_bytes)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *ring = MAP_FAILED;
 
 	for (unsigned stacks = STACKS_IN_RING; stacks >= STACKS_IN_RING_MIN && ring == MAP_FAILED;
 		stacks /= 2)
-		ring = mmap(NULL, page + ring_bytes(stacks), PROT_READ | PROT_WRITE, MAP_SHARED,
-			event, 0);
+		ring = mmap(NULL, page + ring_bytes(stacks, stack_bytes), PROT_READ | PROT_WRITE,
+			MAP_SHARED, event, 0);
 	if (ring != MAP_FAILED)
 		return ring;
 	if (errno == EPERM)
@@ -92,17 +91,18 @@ static struct perf_ring *map_ring(int event)
 	return NULL;
 }
 
-static int open_ring(struct perf_ring **ring, uint32_t tid, uint64_t period_ns)
+static int open_ring(
+	struct perf_ring **ring, uint32_t tid, uint64_t period_ns, uint32_t stack_bytes)
 {
 	/* Samples are reported once for each wake-up; a thread's end is reported once too. */
 	struct epoll_event wanted = { .events = EPOLLIN | EPOLLET };
-	const int event = open_event(tid, period_ns);
+	const int event = open_event(tid, period_ns, stack_bytes);
 	int failed = 0;
 
 	*ring = NULL;
 	if (event < 0)
 		return errno;
-	*ring = map_ring(event);
+	*ring = map_ring(event, stack_bytes);
 	if (!*ring)
 		failed = errno;
 	else if (rings.descriptor)
@@ -111,10 +111,10 @@ static int open_ring(struct perf_ring **ring, uint32_t tid, uint64_t period_ns)
 	return failed;
 }
 
-int perf_ring_open(struct perf_ring **ring, uint32_t tid)
+int perf_ring_open(struct perf_ring **ring, uint32_t tid, uint32_t stack_bytes)
 {
 	const int saved = errno;
-	const int failed = open_ring(ring, tid, rings.period_ns);
+	const int failed = open_ring(ring, tid, rings.period_ns, stack_bytes);
 
 	errno = saved;
 	return failed;
@@ -234,6 +234,9 @@ bool perf_rings_wait(unsigned limit_ms)
 
 	if (rings.descriptor)
 		ready = epoll_wait(rings.descriptor - 1, events, 16, (int)limit_ms);
+	/* The program was stopped, by a debugger or by SIGSTOP. */
+	if (ready < 0 && errno == EINTR)
+		ready = 0;
 	errno = saved;
 	return ready >= 0;
 }
@@ -254,7 +257,7 @@ static bool read_for_a_while(struct perf_ring *ring, struct perf_sample *sample)
 
 /* Uses CPU time until a sample is in the ring. Returns whether it has registers and a stack. A
  * thread that waits for a core uses no CPU time, so its limit is not one of the clock. */
-static bool sample_arrives(struct perf_ring *ring)
+static bool sample_arrives(struct perf_ring *ring, uint32_t stack_bytes)
 {
 	struct perf_sample sample = { .taken_ns = 0 };
 	uint64_t begin_ns, now_ns;
@@ -266,17 +269,17 @@ static bool sample_arrives(struct perf_ring *ring)
 			break;
 	} while (cpu_clock_ns(CLOCK_THREAD_CPUTIME_ID, &now_ns) &&
 		 now_ns - begin_ns < TRIAL_LIMIT_NS);
-	return sample.has_registers && (!rings.stack_bytes || sample.start.stack_bytes);
+	return sample.has_registers && (!stack_bytes || sample.start.stack_bytes);
 }
 
-static int try_own_thread(void)
+static int try_own_thread(uint32_t stack_bytes)
 {
 	struct perf_ring *ring;
-	int failed = open_ring(&ring, 0, TRIAL_PERIOD_NS);
+	int failed = open_ring(&ring, 0, TRIAL_PERIOD_NS, stack_bytes);
 
 	if (failed)
 		return failed;
-	failed = sample_arrives(ring) ? 0 : ENODATA;
+	failed = sample_arrives(ring, stack_bytes) ? 0 : ENODATA;
 	perf_ring_close(ring);
 	return failed;
 }
@@ -290,10 +293,9 @@ int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes)
 	return ENOSYS;
 #endif
 	rings.period_ns = period_ns;
-	rings.stack_bytes = stack_bytes;
 	if (!rings.record)
 		rings.record = fork_kept_alloc(RECORD_BYTES_MAX);
-	failed = rings.record ? try_own_thread() : ENOMEM;
+	failed = rings.record ? try_own_thread(stack_bytes) : ENOMEM;
 	errno = saved;
 	return failed;
 }

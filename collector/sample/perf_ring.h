@@ -26,8 +26,7 @@ struct perf_sample {
 	uint64_t next;             /* for perf_ring_read() */
 };
 
-/* Prepares for a sample each `period_ns` of CPU time, with up to `stack_bytes` of the stack (a
- * multiple of 8). Tries it on the calling thread: opens an event, and waits until a sample with
+/* Prepares for a sample each `period_ns` of CPU time. Tries it with `stack_bytes` of the stack on the calling thread: opens an event, and waits until a sample with
  * registers and stack has arrived. Returns 0 or an errno: ENODATA if no sample arrives. */
 int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes);
 
@@ -38,9 +37,9 @@ void perf_rings_set_period(uint64_t period_ns);
  * "EACCES". */
 const char *perf_ring_error_name(int error);
 
-/* Opens a ring for a thread of this process. Returns 0 or an errno: ENOBUFS if the user's processes
- * may lock no more memory. */
-int perf_ring_open(struct perf_ring **ring, uint32_t tid);
+/* Opens a ring for a thread of this process. Its samples have up to `stack_bytes` of the stack (a
+ * multiple of 8). Returns 0 or an errno: ENOBUFS if the user's processes may lock no more memory. */
+int perf_ring_open(struct perf_ring **ring, uint32_t tid, uint32_t stack_bytes);
 void perf_ring_close(struct perf_ring *ring);
 
 /* Reads the next sample. `sample`: what the call before has set; zeros at the first call of a

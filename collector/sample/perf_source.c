@@ -25,6 +25,8 @@
 /* With so many samples in a ring, some may have had no room. What was lost is known only when the
  * next sample has room. */
 #define RING_IS_FULL 3u
+/* A thread with so many samples whose copy of the stack was too small gets the largest copies. */
+#define SHORT_STACKS 4u
 
 /* Allocated by fork_wiped_alloc: a forked child has no rings. */
 static struct perf_source {
@@ -150,17 +152,27 @@ bool perf_source_is_on(void)
 	return source && source->on;
 }
 
-void perf_source_open(struct sampled_thread *thread)
+static int open_ring(struct sampled_thread *thread, uint32_t stack_bytes)
 {
 	struct perf_ring *ring;
-	int error;
+	const int error = perf_ring_open(&ring, thread->tid, stack_bytes);
+
+	if (!error)
+		thread->events = ring;
+	return error;
+}
+
+void perf_source_open(struct sampled_thread *thread)
+{
+	int error = ENOBUFS;
 
 	if (!perf_source_is_on() || thread->events)
 		return;
-	error = perf_ring_open(&ring, thread->tid);
-	if (!error)
-		thread->events = ring;
-	else if (error != ESRCH) /* it has ended */
+	if (thread->short_stacks >= SHORT_STACKS)
+		error = open_ring(thread, SAMPLER_STACK_MAX);
+	if (error == ENOBUFS)
+		error = open_ring(thread, sampler_settings.stack_bytes);
+	if (error && error != ESRCH) /* ESRCH: it has ended */
 		state_thread_refused(error);
 }
 
@@ -230,11 +242,20 @@ static void read_python(struct sample *sample, const struct perf_sample *taken)
 		later_stack_copy(&source->later, &taken->start);
 }
 
-static void read_native(struct sample *sample, const struct perf_sample *taken)
+/* Copies what the walk needs beyond the sample's copy of the stack, before the Python frames are
+ * read. */
+static void begin_native(struct sampled_thread *thread, const struct perf_sample *taken)
+{
+	if (taken->has_registers && unwinder_begin(source->unwinder, &taken->start) &&
+		thread->short_stacks < SHORT_STACKS)
+		thread->short_stacks++;
+}
+
+static void read_native(struct sample *sample)
 {
 	const struct function_parts *interpreter;
 
-	unwinder_walk(source->unwinder, &taken->start, &source->stack);
+	unwinder_walk(source->unwinder, &source->stack);
 	name_frames(sample);
 	if (!sample->python || source->stack.cut)
 		return;
@@ -254,9 +275,10 @@ static void write_sample(struct sampled_thread *thread, const struct perf_sample
 	sample_request_frames(thread);
 	if (!thread->stated_at)
 		sample_write_thread(thread, thread->sampled_ns, true);
+	begin_native(thread, taken);
 	read_python(&sample, taken);
 	if (taken->has_registers)
-		read_native(&sample, taken);
+		read_native(&sample);
 	sample_write(&sample);
 	thread->sampled_ns += source->period_ns;
 }
@@ -286,6 +308,7 @@ void perf_source_read(struct sampled_thread *thread)
 {
 	struct perf_sample taken = { .next = 0 };
 	struct trace_clock now;
+	const uint8_t were_short = thread->short_stacks;
 	uint32_t count = 0;
 
 	if (!thread->events)
@@ -309,6 +332,10 @@ void perf_source_read(struct sampled_thread *thread)
 		stream_leave();
 	}
 	thread->ring_was_full = count >= RING_IS_FULL;
+	if (thread->short_stacks == SHORT_STACKS && were_short < SHORT_STACKS) {
+		perf_source_close(thread);
+		perf_source_open(thread);
+	}
 }
 
 /* The thread's next sample is due within a period, and one may be on its way. So only what is

@@ -36,8 +36,9 @@ struct sampled_thread {
 		uint32_t clock; /* of wait_clock.h */
 		uint8_t flags;
 	} wall;
-	void *events;       /* its ring of perf_source.h; NULL: it has none */
-	bool ring_was_full; /* samples may have been lost that are not counted yet */
+	void *events;         /* its ring of perf_source.h; NULL: it has none */
+	uint8_t short_stacks; /* samples in it whose copy of the stack was too small */
+	bool ring_was_full;   /* samples may have been lost that are not counted yet */
 };
 
 /* Called with a thread that was found or that has ended, before it leaves the list. */

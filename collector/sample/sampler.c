@@ -7,6 +7,7 @@
 #include "collector/process/clock.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/process/own_threads.h"
+#include "collector/process/signal_guard.h"
 #include "collector/sample/perf_source.h"
 #include "collector/sample/process_memory.h"
 #include "collector/sample/tick.h"
@@ -76,9 +77,14 @@ static bool sample_until(uint64_t until_ns)
 	return sleep_until(until_ns);
 }
 
+/* All signals are blocked in this thread. The guarded section never ends, so those within it need
+ * no system calls. */
 static void *run_sampler(void *unused)
 {
+	struct signal_guard guard;
+
 	(void)unused;
+	signal_guard_begin(&guard);
 	prctl(PR_SET_NAME, "pperf");
 	own_thread_begin();
 	process_memory_begin();

@@ -18,6 +18,8 @@
 #define RULES_KEPT 16384u /* a power of two */
 #define WINDOW_BYTES_MAX ((size_t)256 << 10)
 #define READ_AT_ONCE ((size_t)64 << 10)
+#define ROOM_READ_AT_ONCE ((size_t)128 << 10)
+#define OTHER_BYTES ((size_t)16 << 10)
 #define SEARCH_BYTES (64u << 10)
 #define CODE_WITHOUT_RULES_MAX (1u << 20) /* bytes of a function without rules */
 #define PAGE_BYTES 4096u
@@ -25,6 +27,8 @@
 #define KEPT_BYTES 256u           /* above the stack pointer, where the former one may be kept */
 #define SAVED_BYTES 256u          /* of registers that a function saves, and its return address */
 #define CALLERS_TRIED 16u
+#define JUDGED_MAX 64u
+#define LIBRARY_BYTES (32u << 20) /* of code, in which a function's callers are expected */
 #define LOWEST_ADDRESS 65536u /* what is below is not memory: vm.mmap_min_addr */
 
 /* Registers that a function preserves for its caller. */
@@ -49,13 +53,25 @@ struct window {
 	uint64_t from, to;
 };
 
+/* How well a word fits as the return address that is searched; the better the greater. */
+enum fit { FITS_NOT, FITS_POORLY, FITS_PERHAPS, FITS };
+
+/* A word of the stack that may be the return address that is searched. */
+struct candidate {
+	uint64_t at, word; /* its address and its value */
+	enum fit fit;
+};
+
 struct unwinder {
 	struct code_map map;
 	struct unwind_expressions expressions;
 	struct unwind_scratch scratch;
 	struct kept_rule rules[RULES_KEPT];
+	struct unwind_registers begun; /* of the thread, where the walk begins */
 	struct window sampled, other;
-	uint8_t sampled_bytes[WINDOW_BYTES_MAX], other_bytes[READ_AT_ONCE];
+	uint8_t sampled_bytes[WINDOW_BYTES_MAX], other_bytes[OTHER_BYTES];
+	struct candidate judged[JUDGED_MAX]; /* in the search that is made */
+	unsigned judged_count;
 };
 
 /* One walk. */
@@ -122,7 +138,7 @@ static bool is_return_address(struct unwinder *u, uint64_t word)
 /* ---- the thread's memory ---- */
 
 /* Appends to the sampled stack what follows it in memory. */
-static void extend_sampled(struct unwinder *u)
+static void extend_sampled(struct unwinder *u, size_t bytes)
 {
 	struct window *w = &u->sampled;
 	const size_t kept = (size_t)(w->to - w->from);
@@ -133,7 +149,7 @@ static void extend_sampled(struct unwinder *u)
 			memcpy(u->sampled_bytes, w->bytes, kept);
 		w->bytes = u->sampled_bytes;
 	}
-	room = room < READ_AT_ONCE ? room : READ_AT_ONCE;
+	room = room < bytes ? room : bytes;
 	w->to += process_memory_copy(u->sampled_bytes + kept, w->to, room);
 }
 
@@ -141,7 +157,7 @@ static void move_other(struct unwinder *u, uint64_t from)
 {
 	u->other.bytes = u->other_bytes;
 	u->other.from = from;
-	u->other.to = from + process_memory_copy(u->other_bytes, from, READ_AT_ONCE);
+	u->other.to = from + process_memory_copy(u->other_bytes, from, OTHER_BYTES);
 }
 
 static bool is_in_window(const struct window *w, uint64_t address)
@@ -158,7 +174,7 @@ static const struct window *window_with(struct unwinder *u, uint64_t address)
 		return w;
 	if (address >= w->from && address < w->to + READ_AT_ONCE - 8 &&
 		w->to - w->from < WINDOW_BYTES_MAX)
-		extend_sampled(u);
+		extend_sampled(u, READ_AT_ONCE);
 	if (is_in_window(w, address))
 		return w;
 	if (!is_in_window(&u->other, address))
@@ -298,9 +314,6 @@ static bool assume_return_address(struct walk *trial, const struct walk *w, uint
 	return true;
 }
 
-/* How well a word fits as the return address that is searched; the better the greater. */
-enum fit { FITS_NOT, FITS_POORLY, FITS_PERHAPS, FITS };
-
 /* Judges the callers of the caller that a search found, up to the thread's first frame, the next
  * frame without a rule, or CALLERS_TRIED. What earlier calls have left on the stack looks like a
  * caller too, but its callers have been overwritten in part. */
@@ -326,7 +339,7 @@ static enum fit judge_callers(const struct walk *trial)
  * `function`: where it begins; 0: not known, and there are no rules. */
 static enum fit judge_call(struct unwinder *u, uint64_t word, uint64_t pc, uint64_t function)
 {
-	const uint64_t target = call_site_target(word);
+	const uint64_t target = call_site_target(&u->scratch.memory, word);
 	const struct unwind_rule *rule;
 	bool same;
 
@@ -340,41 +353,54 @@ static enum fit judge_call(struct unwinder *u, uint64_t word, uint64_t pc, uint6
 	return same ? FITS : FITS_POORLY;
 }
 
-/* Judges `word`, found at `at`. If it fits in some way, `trial` is the state of the caller. */
-static enum fit judge(struct walk *trial, const struct walk *w, uint64_t at, uint64_t word,
-	const struct unwind_rule *rule)
+/* Judges a word that is a return address. */
+static enum fit judge(const struct walk *w, const struct candidate *c, const struct unwind_rule *rule)
 {
 	const uint64_t pc = w->registers.value[UNWIND_RETURN] - !w->exact;
+	struct walk trial;
 	enum fit call, callers;
 
-	if (!is_return_address(w->u, word) || !assume_return_address(trial, w, at, word, rule))
+	if (!assume_return_address(&trial, w, c->at, c->word, rule))
 		return FITS_NOT;
-	call = judge_call(w->u, word, pc, rule ? rule->function : 0);
+	call = judge_call(w->u, c->word, pc, rule ? rule->function : 0);
 	if (call == FITS)
 		return FITS;
-	callers = judge_callers(trial);
+	callers = judge_callers(&trial);
 	if (call == FITS_PERHAPS)
 		return callers;
 	return callers == FITS ? FITS_PERHAPS : FITS_POORLY;
 }
 
-/* Searches the stack from `from` to `to` for the return address of a frame. Takes the first of
- * those that fit best. `rule`: of the frame, NULL: it has none. `found`: the state
- * of the caller. */
-static enum fit search_in(struct walk *found, const struct walk *w, uint64_t from, uint64_t to,
-	const struct unwind_rule *rule)
+/* Judges a word, which is not judged again in the same search. */
+static void judge_once(struct walk *w, struct candidate *c, const struct unwind_rule *rule)
 {
-	struct walk trial = *w;
-	enum fit best = FITS_NOT;
-	uint64_t word;
+	struct unwinder *u = w->u;
 
-	for (uint64_t at = from; best != FITS && at < to && read_word(&trial, at, &word); at += 8) {
-		const enum fit fit = judge(&trial, w, at, word, rule);
-
-		if (fit > best) {
-			best = fit;
-			*found = trial;
+	c->fit = FITS_NOT;
+	if (!is_return_address(u, c->word))
+		return;
+	for (unsigned i = 0; i < u->judged_count; i++) {
+		if (u->judged[i].at == c->at) {
+			*c = u->judged[i];
+			return;
 		}
+	}
+	c->fit = judge(w, c, rule);
+	if (u->judged_count < JUDGED_MAX)
+		u->judged[u->judged_count++] = *c;
+}
+
+/* Searches the stack from `from` to `to` for the return address of a frame. Returns the first of
+ * those that fit best. `rule`: of the frame, NULL: it has none. */
+static struct candidate search_in(
+	struct walk *w, uint64_t from, uint64_t to, const struct unwind_rule *rule)
+{
+	struct candidate best = { .fit = FITS_NOT }, c = { .at = from };
+
+	for (; best.fit != FITS && c.at < to && read_word(w, c.at, &c.word); c.at += 8) {
+		judge_once(w, &c, rule);
+		if (c.fit > best.fit)
+			best = c;
 	}
 	return best;
 }
@@ -384,33 +410,33 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a < b ? b - a : a - b;
 }
 
-/* Continues in the caller of code without rules that has aligned its stack to pages, as kernels of
- * MKL do. They keep the former stack pointer near the new one, among other addresses of the stack.
- * Earlier calls have left return addresses between the two. Of those that fit best, takes the
- * caller that is nearest in the code, because a library's functions are next to each other. Returns
- * false if there is none. */
-static bool search_above_former(struct walk *found, struct walk *w, uint64_t sp)
+/* Searches the caller of code without rules that has aligned its stack to pages, as kernels of MKL
+ * do. They keep the former stack pointer near the new one, among other addresses of the stack.
+ * Earlier calls have left return addresses between the two. Of those that fit best, returns the
+ * caller that is nearest in the code, because a library's functions are next to each other. One that
+ * fits poorly and is far away was left by an earlier call: the thread has returned since it was
+ * sampled. `any`: whether a former stack pointer may be there at all. */
+static struct candidate search_above_former(struct walk *w, uint64_t sp, bool *any)
 {
 	const uint64_t pc = w->registers.value[UNWIND_RETURN];
-	uint64_t word, nearest = UINT64_MAX;
-	enum fit best = FITS_NOT;
-	struct walk trial;
+	struct candidate best = { .fit = FITS_NOT };
+	uint64_t word;
 
 	for (uint64_t at = sp; at < sp + KEPT_BYTES && read_word(w, at, &word); at += 8) {
-		enum fit fit;
+		struct candidate c;
 
 		if (word <= at || word >= sp + ROOM_BYTES_MAX || word % 8)
 			continue;
-		fit = search_in(&trial, w, word, word + SAVED_BYTES, NULL);
-		if (!fit || fit < best ||
-			(fit == best &&
-				distance(trial.registers.value[UNWIND_RETURN], pc) >= nearest))
+		*any = true;
+		c = search_in(w, word, word + SAVED_BYTES, NULL);
+		if (c.fit == FITS_POORLY && distance(c.word, pc) > LIBRARY_BYTES)
 			continue;
-		best = fit;
-		nearest = distance(trial.registers.value[UNWIND_RETURN], pc);
-		*found = trial;
+		if (c.fit > best.fit ||
+			(c.fit && c.fit == best.fit &&
+				distance(c.word, pc) < distance(best.word, pc)))
+			best = c;
 	}
-	return best != FITS_NOT;
+	return best;
 }
 
 /* Continues in the caller of a frame whose rule is missing, or needs a register that is not known.
@@ -422,14 +448,21 @@ static bool search_caller(struct walk *w)
 		w->u, w->registers.value[UNWIND_RETURN] - !w->exact);
 	/* What is kept may be replaced meanwhile. */
 	const struct unwind_rule copy = kept ? *kept : (struct unwind_rule){ .function = 0 };
-	struct walk found;
+	const struct unwind_rule *rule = kept ? &copy : NULL;
+	struct candidate found = { .fit = FITS_NOT };
+	bool is_above = false;
+	struct walk caller;
 
 	if (w->guesses == UNWIND_GUESSES_MAX)
 		return false;
-	if ((kept || sp % PAGE_BYTES || !search_above_former(&found, w, sp)) &&
-		!search_in(&found, w, sp, sp + SEARCH_BYTES, kept ? &copy : NULL))
+	w->u->judged_count = 0;
+	if (!rule && sp % PAGE_BYTES == 0)
+		found = search_above_former(w, sp, &is_above);
+	if (!is_above)
+		found = search_in(w, sp, sp + SEARCH_BYTES, rule);
+	if (!found.fit || !assume_return_address(&caller, w, found.at, found.word, rule))
 		return false;
-	*w = found;
+	*w = caller;
 	return true;
 }
 
@@ -444,20 +477,24 @@ static bool is_plausible(const struct walk *w)
 	return w->exact || code_map_find(&w->u->map, address - 1) || call_site_ends_at(address);
 }
 
-static struct walk begin_walk(struct unwinder *u, const struct unwind_start *start)
+bool unwinder_begin(struct unwinder *u, const struct unwind_start *start)
 {
 	const size_t bytes = start->stack_bytes < WINDOW_BYTES_MAX ? start->stack_bytes
 								   : WINDOW_BYTES_MAX;
 	const uint64_t from = start->registers.value[UNWIND_RSP];
 
+	u->begun = start->registers;
 	u->sampled = (struct window){ start->stack, from, from + bytes };
 	u->other = (struct window){ NULL, 0, 0 };
-	return (struct walk){ .u = u, .registers = start->registers, .exact = true };
+	if (!bytes || from % PAGE_BYTES || find_rule(u, u->begun.value[UNWIND_RETURN]))
+		return false;
+	extend_sampled(u, ROOM_READ_AT_ONCE);
+	return true;
 }
 
-void unwinder_walk(struct unwinder *u, const struct unwind_start *start, struct unwind_stack *stack)
+void unwinder_walk(struct unwinder *u, struct unwind_stack *stack)
 {
-	struct walk w = begin_walk(u, start);
+	struct walk w = { .u = u, .registers = u->begun, .exact = true };
 	enum step_result result = STEP_OK;
 
 	stack->frames = 0;
@@ -483,6 +520,7 @@ bool unwinder_update(struct unwinder *u)
 	if (change == CODE_MAP_SHRANK) {
 		memset(u->rules, 0, sizeof u->rules);
 		u->expressions.count = 0;
+		object_memory_forget(&u->scratch.memory);
 	} else if (change == CODE_MAP_GREW) {
 		for (uint32_t i = 0; i < RULES_KEPT; i++)
 			if (u->rules[i].has_rule == NO)

@@ -57,7 +57,12 @@ bool unwinder_update(struct unwinder *u);
  * part of one. Returns false if there is none. */
 bool unwinder_find_function(struct unwinder *u, uint64_t pc, uint64_t *begin, uint64_t *end);
 
-void unwinder_walk(
-	struct unwinder *u, const struct unwind_start *start, struct unwind_stack *stack);
+/* Begins a walk. Copies a part of the stack beyond the given one if the walk will need it: above
+ * the room that code without rules has made for its data. The sooner after the thread was sampled,
+ * the better: it may return meanwhile. Returns whether more was needed. */
+bool unwinder_begin(struct unwinder *u, const struct unwind_start *start);
+
+/* Finds the callers. The stack that was given to unwinder_begin() must still be there. */
+void unwinder_walk(struct unwinder *u, struct unwind_stack *stack);
 
 #endif

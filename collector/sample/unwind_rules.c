@@ -7,7 +7,6 @@
 #include "collector/sample/unwind_rules.h"
 
 #include "collector/sample/byte_cursor.h"
-#include "collector/sample/process_memory.h"
 
 #include <string.h>
 
@@ -32,7 +31,6 @@ enum {
 
 #define HEADER_VERSION 1u
 #define TABLE_ENCODING (POINTER_TO_HEADER | POINTER_IS_S32) /* the only one that linkers write */
-#define TABLE_BLOCK 64u                                     /* entries that are read at once */
 #define STATES_MAX 16u                                      /* DW_CFA_remember_state */
 
 struct table_entry {
@@ -112,7 +110,7 @@ static uint64_t read_pointer(struct byte_cursor *c, uint8_t encoding)
 /* ---- the sorted table ---- */
 
 /* Finds the sorted table of `o`. Without one, `o` has no entries. */
-static void open_table(struct code_object *o)
+static void open_table(struct code_object *o, struct object_memory *memory)
 {
 	uint8_t head[4 + 8 + 8];
 	struct byte_cursor c;
@@ -121,7 +119,7 @@ static void open_table(struct code_object *o)
 	o->table_entries = 0;
 	if (!o->header || o->header < o->start || o->header >= o->end)
 		return;
-	c = cursor_of(head, process_memory_copy(head, o->header, sizeof head), o->header);
+	c = cursor_of(head, object_memory_copy(memory, head, o->header, sizeof head), o->header);
 	if (cursor_fixed(&c, 1) != HEADER_VERSION)
 		return;
 	cursor_take(&c, 3);
@@ -135,46 +133,43 @@ static void open_table(struct code_object *o)
 		o->table_entries = 0;
 }
 
-static bool read_entries(
-	const struct code_object *o, uint32_t first, uint32_t count, struct table_entry *entries)
+static bool read_table_entry(const struct code_object *o, struct object_memory *memory,
+	uint32_t index, struct table_entry *entry)
 {
-	const size_t bytes = count * sizeof *entries;
-
-	return process_memory_copy(entries, o->table + first * sizeof *entries, bytes) == bytes;
+	return object_memory_copy(memory, entry, o->table + index * sizeof *entry, sizeof *entry) ==
+	       sizeof *entry;
 }
 
-/* Finds the last entry of [low, high) whose function begins at `wanted` or before. Reads single
- * entries while many are left, then all that are left. Returns the address of its FDE; 0: none. */
-static uint64_t find_function_entry(const struct code_object *o, uint64_t pc)
+/* Finds the last entry of the table whose function begins at `pc` or before. Returns the address of
+ * its FDE; 0: none. */
+static uint64_t find_function_entry(
+	const struct code_object *o, struct object_memory *memory, uint64_t pc)
 {
 	const int64_t wanted = (int64_t)(pc - o->header);
-	uint32_t low = 0, high = o->table_entries, i;
-	struct table_entry block[TABLE_BLOCK];
+	uint32_t low = 0, high = o->table_entries;
+	struct table_entry entry, found = { 0, 0 };
 
-	while (high - low > TABLE_BLOCK) {
+	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 
-		if (!read_entries(o, middle, 1, block))
+		if (!read_table_entry(o, memory, middle, &entry))
 			return 0;
-		if (block->function <= wanted)
-			low = middle;
-		else
+		if (entry.function <= wanted) {
+			found = entry;
+			low = middle + 1;
+		} else {
 			high = middle;
+		}
 	}
-	if (low == high || !read_entries(o, low, high - low, block))
-		return 0;
-	for (i = high - low; i-- > 0;)
-		if (block[i].function <= wanted)
-			return o->header + (uint64_t)(int64_t)block[i].entry;
-	return 0;
+	return low ? o->header + (uint64_t)(int64_t)found.entry : 0;
 }
 
 /* ---- entries of .eh_frame ---- */
 
 /* Copies the entry at `address` and sets a cursor behind its length. An entry that does not fit is
  * cut, and `whole` is false. Returns false if it is none. */
-static bool read_entry(const struct code_object *o, uint64_t address, uint8_t *to, size_t room,
-	struct byte_cursor *c, bool *whole)
+static bool read_entry(const struct code_object *o, struct object_memory *memory, uint64_t address,
+	uint8_t *to, size_t room, struct byte_cursor *c, bool *whole)
 {
 	const size_t first = room < 256 ? room : 256;
 	uint64_t length;
@@ -182,14 +177,14 @@ static bool read_entry(const struct code_object *o, uint64_t address, uint8_t *t
 
 	if (address < o->start || address >= o->end)
 		return false;
-	got = process_memory_copy(to, address, first);
+	got = object_memory_copy(memory, to, address, first);
 	*c = cursor_of(to, got, address);
 	length = cursor_fixed(c, 4);
 	if (c->bad || length < 4 || length >= 0xfffffff0u) /* the last: 64 bits follow */
 		return false;
 	if (length + 4 > got && got == first && room > first)
-		got += process_memory_copy(
-			to + got, address + got, (length + 4 < room ? length + 4 : room) - got);
+		got += object_memory_copy(memory, to + got, address + got,
+			(length + 4 < room ? length + 4 : room) - got);
 	*whole = length + 4 <= got;
 	c->end = to + (*whole ? length + 4 : got);
 	return true;
@@ -225,7 +220,8 @@ static bool read_common(const struct code_object *o, uint64_t address,
 	bool whole;
 
 	*e = (struct common_entry){ .code_factor = 0 };
-	if (!read_entry(o, address, scratch->common, sizeof scratch->common, &c, &whole) ||
+	if (!read_entry(o, &scratch->memory, address, scratch->common, sizeof scratch->common, &c,
+		    &whole) ||
 		!whole || cursor_fixed(&c, 4) != 0)
 		return false;
 	version = cursor_fixed(&c, 1);
@@ -514,10 +510,10 @@ bool unwind_rule_read(struct code_object *o, uint64_t pc, struct unwind_rule *ru
 	return false;
 #endif
 	if (!o->table_known)
-		open_table(o);
-	entry = find_function_entry(o, pc);
-	if (!entry ||
-		!read_entry(o, entry, scratch->function, sizeof scratch->function, &c, &whole))
+		open_table(o, &scratch->memory);
+	entry = find_function_entry(o, &scratch->memory, pc);
+	if (!entry || !read_entry(o, &scratch->memory, entry, scratch->function,
+			      sizeof scratch->function, &c, &whole))
 		return false;
 	own = cursor_address(&c);
 	back = cursor_fixed(&c, 4);

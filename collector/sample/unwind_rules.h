@@ -3,13 +3,14 @@
  * object carries in memory, by its sorted table .eh_frame_hdr. The format is that of the Linux
  * Standard Base, "Exception Frames", and of DWARF 5, section 6.4.
  *
- * Everything is read by process_memory_copy() and bounded, so damaged or unmapped tables give no
+ * Everything is read by object_memory_copy() and bounded, so damaged or unmapped tables give no
  * rule. x86-64 only: there are no rules on other processors.
  */
 #ifndef PPERF_COLLECTOR_SAMPLE_UNWIND_RULES_H
 #define PPERF_COLLECTOR_SAMPLE_UNWIND_RULES_H
 
 #include "collector/sample/code_map.h"
+#include "collector/sample/object_memory.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,8 +65,9 @@ struct unwind_expressions {
 
 #define UNWIND_ENTRY_BYTES_MAX 16384u /* larger entries of .eh_frame are not read to their end */
 
-/* Memory that reading one rule needs. */
+/* Memory that reading rules needs. Filled with zeros at the beginning. */
 struct unwind_scratch {
+	struct object_memory memory; /* of the tables; to be forgotten when an object is unloaded */
 	uint8_t function[UNWIND_ENTRY_BYTES_MAX], common[256];
 };
 

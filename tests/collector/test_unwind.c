@@ -123,7 +123,8 @@ static void compare(int signal_number, siginfo_t *info, void *data)
 		errno = saved;
 		return;
 	}
-	unwinder_walk(unwinder, &start, &ours);
+	unwinder_begin(unwinder, &start);
+	unwinder_walk(unwinder, &ours);
 	compared.cut += ours.cut;
 	compared.guessed += ours.guessed;
 	compared.deepest = ours.frames > compared.deepest ? ours.frames : compared.deepest;
@@ -431,7 +432,8 @@ static void take_reference(void)
 
 	getcontext(&here);
 	take_registers(&start, &here);
-	unwinder_walk(unwinder, &start, &reference);
+	unwinder_begin(unwinder, &start);
+	unwinder_walk(unwinder, &reference);
 }
 
 static void compare_ends(int signal_number, siginfo_t *info, void *data)
@@ -444,7 +446,8 @@ static void compare_ends(int signal_number, siginfo_t *info, void *data)
 	if (pc - (uint64_t)(uintptr_t)jit_count >= sizeof counts)
 		return;
 	take_registers(&start, data);
-	unwinder_walk(unwinder, &start, &ours);
+	unwinder_begin(unwinder, &start);
+	unwinder_walk(unwinder, &ours);
 	jit_samples++;
 	jit_complete += !ours.cut;
 	/* The caller, its caller, the test, and what called that. */
@@ -494,7 +497,8 @@ static void look_from_here(void)
 
 	getcontext(&here);
 	take_registers(&start, &here);
-	unwinder_walk(unwinder, &start, &ours);
+	unwinder_begin(unwinder, &start);
+	unwinder_walk(unwinder, &ours);
 }
 static void through_code_once_more(void)
 {
@@ -580,7 +584,8 @@ static __attribute__((noinline)) void look_without_registers(unsigned bytes)
 	getcontext(&here);
 	take_registers(&start, &here);
 	start.registers.known = 1u << UNWIND_RSP | 1u << UNWIND_RETURN;
-	unwinder_walk(unwinder, &start, &ours);
+	unwinder_begin(unwinder, &start);
+	unwinder_walk(unwinder, &ours);
 	sink += (uint64_t)room[0];
 }
 START_TEST(a_frame_of_unknown_size_is_found_without_its_frame_pointer)

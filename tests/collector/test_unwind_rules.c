@@ -115,6 +115,7 @@ START_TEST(damaged_tables_never_fault)
 			copy[near + next_random((uint32_t)(copy_bytes - near))] = (uint8_t)
 				next_random(256);
 		copied.table_known = round % 7 != 0;
+		object_memory_forget(&scratch.memory);
 		expressions.count = 0;
 		found += read_some(50);
 	}
@@ -127,6 +128,7 @@ START_TEST(tables_that_vanish_while_they_are_used_give_no_rule)
 	copy_tables();
 	ck_assert_uint_gt(read_some(100), 90);
 	ck_assert_int_eq(mprotect(copy, copy_bytes, PROT_NONE), 0);
+	object_memory_forget(&scratch.memory);
 	{
 		struct unwind_rule rule;
 

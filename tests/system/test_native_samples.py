@@ -29,6 +29,18 @@ def stacks_of_running_threads_are_complete_and_functions_get_their_share(folder)
 
 
 @case
+def a_stack_with_much_room_is_copied_up_to_its_callers(folder):
+    # With 16 KiB of the stack the callers are read 0.1 ms later, when most are over.
+    result = run(folder, program("aligned_stack"), 3, env={"LD_PRELOAD": preload(), "PPERF_SAMPLE": "299"})
+    assert result.stdout == b"done\n", result
+    samples = traced_samples(folder)
+    inside = [[samples.function(a) for a in samples.addresses(r)[:3]] for r in samples.native if samples.function(r.pc) == "?"]
+    called = [names for names in inside if names[1:] == ["call_kernel", "call_below_room"]]
+    print("# %d samples in the kernel, %d with its callers; %.1f %% complete" % (len(inside), len(called), 100 * samples.complete()))
+    assert len(inside) > 500 and len(called) >= 0.97 * len(inside) and samples.complete() >= 0.97, (len(inside), len(called), samples.complete())
+
+
+@case
 def eight_threads_at_the_highest_rate_lose_little_and_count_it(folder):
     samples = run_sampled(folder, 1, 8, hz=999)
     # 1 to 2 % on an idle machine: the program's eight threads leave the sampler little of two cores.
