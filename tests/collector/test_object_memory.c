@@ -96,6 +96,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_set_tags(tests, "real-kernel"); /* emulators leave it out */
 	tcase_add_test(tests, copies_are_equal_at_any_offset_and_length);
 	tcase_add_test(tests, what_cannot_be_read_ends_the_copy);
 	tcase_add_test(tests, a_copy_is_kept_until_it_is_forgotten);

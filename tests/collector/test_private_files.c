@@ -140,6 +140,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_tags(tests, "real-kernel"); /* emulators leave it out */
 	tcase_add_test(tests, the_program_and_its_child_see_no_descriptor_of_such_a_thread);
 	tcase_add_test(tests, the_reader_of_a_pipe_sees_its_end_at_once);
 	tcase_add_test(tests, a_message_queue_still_notifies_the_program);

@@ -187,6 +187,7 @@ static Suite *python_check_suite(void)
 	TCase *t = tcase_create("python_check");
 
 	tcase_add_checked_fixture(t, set_up, tear_down);
+	tcase_set_tags(t, "real-kernel"); /* emulators leave it out */
 	tcase_add_test(t, frames_of_a_thread_that_has_stayed_are_kept);
 	tcase_add_test(t, frames_are_kept_while_the_interpreter_has_not_returned);
 	tcase_add_test(t, a_thread_that_has_returned_keeps_the_frames_that_wait);

@@ -197,17 +197,20 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("sampled threads");
-	TCase *tests = tcase_create("sampled threads");
+	TCase *tests = tcase_create("sampled threads"), *real = tcase_create("of a real kernel");
 	SRunner *runner;
 	int failed;
 
 	tcase_add_checked_fixture(tests, set_up, collector_remove_folder);
+	tcase_add_checked_fixture(real, set_up, collector_remove_folder);
 	tcase_add_test(tests, threads_are_found_and_dropped);
 	tcase_add_test(tests, a_thread_of_pperf_is_not_sampled);
 	tcase_add_test(tests, many_threads_stay_apart);
-	tcase_add_test(tests, cpu_time_of_a_thread_that_no_look_has_seen_is_known);
-	tcase_add_test(tests, a_signal_handler_is_noticed);
 	suite_add_tcase(suite, tests);
+	tcase_add_test(real, cpu_time_of_a_thread_that_no_look_has_seen_is_known);
+	tcase_add_test(real, a_signal_handler_is_noticed);
+	tcase_set_tags(real, "real-kernel"); /* emulators leave it out */
+	suite_add_tcase(suite, real);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

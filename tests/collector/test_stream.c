@@ -613,8 +613,6 @@ int main(void)
 	tcase_add_loop_test(
 		tests, a_signal_handler_may_call_and_what_it_interrupts_is_not_damaged, 0, 2);
 	tcase_add_test(tests, a_descriptor_that_the_program_closed_is_found_again);
-	tcase_add_test(tests, a_thread_with_private_files_writes_on_while_the_program_closes_all);
-	tcase_add_test(tests, a_file_of_a_thread_with_private_files_is_no_descriptor_of_the_program);
 	tcase_add_test(tests, a_descriptor_that_the_program_took_is_left_alone);
 	tcase_add_loop_test(
 		tests, where_the_kernel_empties_no_memory_a_forked_child_does, 0, KERNELS - OLD);
@@ -630,6 +628,8 @@ int main(void)
 	tcase_add_test(tests, no_thread_records_before_the_process_is_described);
 	suite_add_tcase(suite, tests);
 	tcase_add_test(real, a_child_of_a_raw_clone_makes_a_file_of_its_own);
+	tcase_add_test(real, a_thread_with_private_files_writes_on_while_the_program_closes_all);
+	tcase_add_test(real, a_file_of_a_thread_with_private_files_is_no_descriptor_of_the_program);
 	tcase_add_test(real, a_file_that_cannot_be_mapped_at_all_is_taken_back);
 	tcase_set_tags(real, "real-kernel"); /* emulators leave it out */
 	suite_add_tcase(suite, real);
