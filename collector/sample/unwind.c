@@ -354,7 +354,8 @@ static enum fit judge_call(struct unwinder *u, uint64_t word, uint64_t pc, uint6
 }
 
 /* Judges a word that is a return address. */
-static enum fit judge(const struct walk *w, const struct candidate *c, const struct unwind_rule *rule)
+static enum fit judge(
+	const struct walk *w, const struct candidate *c, const struct unwind_rule *rule)
 {
 	const uint64_t pc = w->registers.value[UNWIND_RETURN] - !w->exact;
 	struct walk trial;

@@ -14,16 +14,12 @@
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
 #include "report/base/entry_pack.h"
-#include "report/base/error.h"
+#include "report/base/temporary_file.h"
 #include "report/base/threads.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define GROWING_MAX 32u
 /* A run is packed in chunks of this many bytes. A chunk of each run that is being read, or that
@@ -62,7 +58,7 @@ struct external_sort {
 	unsigned char *held; /* the batch being collected; NULL after the first rewind */
 	size_t held_count, held_room, batch_held; /* batch_held: how many make a batch */
 	uint64_t total;
-	FILE *file; /* NULL: everything fits in memory */
+	struct temporary_file *file; /* NULL: everything fits in memory */
 	uint32_t chunks;
 	struct entry_packer *packer; /* of which those of the runs are copies */
 	size_t chunk_limit;          /* a chunk with more bytes is full */
@@ -163,24 +159,10 @@ static void close_run(struct sort_run *run)
 /* Writes the chunk of a run. */
 static void write_sort_chunk(struct external_sort *sorter, struct sort_run *run)
 {
-	const off_t begin = (off_t)(CHUNK_BYTES * sorter->chunks);
-
-	if (!sorter->file && !(sorter->file = tmpfile()))
-		fatal(STATUS_UNREADABLE,
-			"no temporary file to sort %s in; set TMPDIR to a directory with free "
-			"space:",
-			sorter->what);
-	for (size_t done = 0; done < run->at;) {
-		const ssize_t written = pwrite(fileno(sorter->file), run->packed + done,
-			run->at - done, begin + (off_t)done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			fatal(STATUS_UNREADABLE,
-				"the temporary file for %s cannot be written:", sorter->what);
-		done += (size_t)written;
-	}
+	if (!sorter->file)
+		sorter->file = temporary_file_new(sorter->what);
+	temporary_file_write(
+		sorter->file, run->packed, run->at, (uint64_t)CHUNK_BYTES * sorter->chunks);
 	*ARRAY_ADD(run->chunks, run->chunk_room, run->chunk_count) = sorter->chunks++;
 	run->at = 0;
 }
@@ -380,8 +362,7 @@ static void sift_run_down(struct external_sort *sorter, size_t at)
 static void free_chunk(struct external_sort *sorter, uint32_t chunk)
 {
 	if (sorter->is_last_time)
-		(void)fallocate(fileno(sorter->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)(CHUNK_BYTES * chunk), (off_t)CHUNK_BYTES);
+		temporary_file_release(sorter->file, (uint64_t)CHUNK_BYTES * chunk, CHUNK_BYTES);
 }
 
 /* Reads the next chunk of a run. */
@@ -389,19 +370,9 @@ static void read_sort_chunk(struct external_sort *sorter, struct sort_run *run)
 {
 	const uint32_t chunk = run->chunks[run->chunk++];
 
-	for (size_t done = 0; done < CHUNK_BYTES;) {
-		const ssize_t got = pread(fileno(sorter->file), run->packed + done,
-			CHUNK_BYTES - done, (off_t)(CHUNK_BYTES * chunk + done));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0 || (!got && !done))
-			fatal(STATUS_UNREADABLE,
-				"the temporary file for %s cannot be read:", sorter->what);
-		if (!got)
-			break; /* the last chunk of the file */
-		done += (size_t)got;
-	}
+	/* The last chunk of the file is shorter. */
+	temporary_file_read_some(
+		sorter->file, run->packed, CHUNK_BYTES, (uint64_t)CHUNK_BYTES * chunk);
 	run->at = 0;
 	free_chunk(sorter, chunk);
 }
@@ -598,8 +569,7 @@ void external_sort_clear(struct external_sort *sorter)
 		free_run(sorter->runs[--sorter->run_total]);
 	free(sorter->rest);
 	sorter->rest = NULL;
-	if (sorter->file)
-		fclose(sorter->file);
+	temporary_file_free(sorter->file);
 	sorter->file = NULL;
 	sorter->chunks = sorter->growing_count = 0;
 	sorter->heap_count = sorter->held_count = sorter->rest_count = sorter->rest_room = 0;

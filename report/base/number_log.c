@@ -5,17 +5,14 @@
 #include "report/base/number_log.h"
 
 #include "report/base/alloc.h"
-#include "report/base/error.h"
+#include "report/base/temporary_file.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct number_file {
 	const char *what;
-	FILE *file;   /* NULL: nothing was written yet */
-	size_t *used; /* by chunk */
+	struct temporary_file *file; /* NULL: nothing was written yet */
+	size_t *used;                /* by chunk */
 	size_t used_room;
 	size_t last_chunk, last_used; /* of the chunk that numbers were added to last */
 	bool is_read, is_last_time;
@@ -33,8 +30,7 @@ struct number_log *number_log_new(const char *what)
 
 static void close_number_file(struct number_file *file)
 {
-	if (file->file)
-		fclose(file->file);
+	temporary_file_free(file->file);
 	file->file = NULL;
 }
 
@@ -56,34 +52,20 @@ void number_log_clear(struct number_log *log)
 	log->used = log->chunk = 0;
 }
 
-static off_t place_of_chunk(size_t chunk)
+static uint64_t place_of_chunk(size_t chunk)
 {
-	return (off_t)(chunk * NUMBER_LOG_CHUNK);
+	return (uint64_t)chunk * NUMBER_LOG_CHUNK;
 }
 
 static void write_number_chunk(struct number_log *log)
 {
 	struct number_file *file = log->file;
 
-	if (!file->file && !(file->file = tmpfile()))
-		fatal(STATUS_UNREADABLE,
-			"no temporary file for %s; set TMPDIR to a directory with free space:",
-			file->what);
+	if (!file->file)
+		file->file = temporary_file_new(file->what);
 	ARRAY_GROW(file->used, file->used_room, log->chunk + 1);
 	file->used[log->chunk] = log->used;
-	for (size_t done = 0; done < log->used;) {
-		const ssize_t written = pwrite(fileno(file->file), log->bytes + done,
-			log->used - done, place_of_chunk(log->chunk) + (off_t)done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			fatal(STATUS_UNREADABLE,
-				"the temporary file for %s cannot be written; set TMPDIR to a "
-				"directory with free space:",
-				file->what);
-		done += (size_t)written;
-	}
+	temporary_file_write(file->file, log->bytes, log->used, place_of_chunk(log->chunk));
 }
 
 void number_log_next_chunk(struct number_log *log)
@@ -98,27 +80,15 @@ static void read_number_chunk(struct number_log *log)
 	const struct number_file *file = log->file;
 
 	log->used = file->used[log->chunk];
-	for (size_t done = 0; done < log->used;) {
-		const ssize_t got = pread(fileno(file->file), log->bytes + done, log->used - done,
-			place_of_chunk(log->chunk) + (off_t)done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			fatal(STATUS_UNREADABLE,
-				"the temporary file for %s cannot be read:", file->what);
-		done += (size_t)got;
-	}
+	temporary_file_read(file->file, log->bytes, log->used, place_of_chunk(log->chunk));
 }
 
 void number_log_last_chunk(struct number_log *log)
 {
 	log->chunk--;
 	read_number_chunk(log);
-	/* what is left of the file is only larger than needed if this fails */
-	if (log->file->is_last_time &&
-		ftruncate(fileno(log->file->file), place_of_chunk(log->chunk)))
-		log->file->is_last_time = false;
+	if (log->file->is_last_time)
+		temporary_file_cut(log->file->file, place_of_chunk(log->chunk));
 }
 
 /* A log of one chunk stays in memory. */

@@ -3,20 +3,16 @@
 
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/temporary_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #define BLOCK_BYTES ((size_t)32 << 10) /* of entries, about */
 #define BLOCKS_RESIDENT_MIN 16u
 
 struct packed_file {
-	FILE *file;
-	off_t end;
+	struct temporary_file *file;
+	uint64_t end;
 	struct entry_packer *packer;
 	unsigned char *packed; /* a block */
 };
@@ -44,11 +40,7 @@ static void open_packed_file(struct packed_array *array)
 {
 	struct packed_file *file = array->file = xcalloc(sizeof *file);
 
-	file->file = tmpfile();
-	if (!file->file)
-		fatal(STATUS_UNREADABLE,
-			"no temporary file for %s; set TMPDIR to a directory with free space:",
-			array->what);
+	file->file = temporary_file_new(array->what);
 	file->packer = entry_packer_new(array->size, array->class_at);
 	if (array->related != array->related_to)
 		entry_packer_relate(file->packer, array->related, array->related_to);
@@ -64,8 +56,7 @@ static void place_block(struct packed_array *array, struct packed_block *block, 
 	if (bytes <= block->room)
 		return;
 	if (block->room)
-		(void)fallocate(fileno(file->file), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			block->at, block->room);
+		temporary_file_release(file->file, block->at, block->room);
 	block->at = file->end;
 	block->room = (uint32_t)(bytes < block_bytes(array) ? bytes + bytes / 16 : bytes);
 	file->end += block->room;
@@ -84,19 +75,7 @@ static void write_block(struct packed_array *array, struct packed_block *block)
 		bytes += entry_pack(
 			file->packer, block->entries + i * array->size, file->packed + bytes);
 	place_block(array, block, bytes);
-	for (size_t done = 0; done < bytes;) {
-		const ssize_t written = pwrite(fileno(file->file), file->packed + done,
-			bytes - done, block->at + (off_t)done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			fatal(STATUS_UNREADABLE,
-				"the temporary file for %s cannot be written; set TMPDIR to a "
-				"directory with free space:",
-				array->what);
-		done += (size_t)written;
-	}
+	temporary_file_write(file->file, file->packed, bytes, block->at);
 	block->is_changed = false;
 }
 
@@ -106,19 +85,7 @@ static void read_block(struct packed_array *array, const struct packed_block *bl
 	struct packed_file *file = array->file;
 	const unsigned char *from = file->packed;
 
-	for (size_t done = 0; done < block->room;) {
-		const ssize_t got = pread(fileno(file->file), file->packed + done,
-			block->room - done, block->at + (off_t)done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			fatal(STATUS_UNREADABLE,
-				"the temporary file for %s cannot be read:", array->what);
-		if (!got)
-			break;
-		done += (size_t)got;
-	}
+	temporary_file_read_some(file->file, file->packed, block->room, block->at);
 	entry_packer_restart(file->packer);
 	for (size_t i = 0; i < block_entries(array); i++)
 		from += entry_unpack(file->packer, from, block->entries + i * array->size);
@@ -212,7 +179,7 @@ void packed_array_free(struct packed_array *array)
 		free(array->blocks[i].entries);
 	free(array->blocks);
 	if (array->file) {
-		fclose(array->file->file);
+		temporary_file_free(array->file->file);
 		entry_packer_free(array->file->packer);
 		free(array->file->packed);
 		free(array->file);

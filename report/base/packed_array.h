@@ -29,7 +29,7 @@
 
 struct packed_block {
 	unsigned char *entries; /* NULL: not in memory */
-	int64_t at;             /* in the file */
+	uint64_t at;            /* in the file */
 	uint32_t room;          /* bytes in the file; 0: all entries are zero */
 	bool is_used;           /* since packed_array_trim last saw it */
 	bool is_changed;        /* since it was written */

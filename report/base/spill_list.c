@@ -6,10 +6,9 @@
 
 #include "report/base/alloc.h"
 #include "report/base/entry_pack.h"
-#include "report/base/error.h"
+#include "report/base/temporary_file.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 struct spill_list {
@@ -20,7 +19,8 @@ struct spill_list {
 	size_t pieces, piece; /* pieces in the file; pieces read */
 	size_t last;          /* entries of the last piece in the file */
 	bool is_read;
-	FILE *file; /* NULL: everything fits in memory */
+	struct temporary_file *file; /* NULL: everything fits in memory */
+	uint64_t at_in_file;         /* where the next piece is written, or read */
 	struct entry_packer *packer;
 	unsigned char *packed; /* a piece */
 };
@@ -40,8 +40,7 @@ void spill_list_free(struct spill_list *list)
 {
 	if (!list)
 		return;
-	if (list->file)
-		fclose(list->file);
+	temporary_file_free(list->file);
 	entry_packer_free(list->packer);
 	free(list->packed);
 	free(list->held);
@@ -50,11 +49,7 @@ void spill_list_free(struct spill_list *list)
 
 static void open_spill_file(struct spill_list *list)
 {
-	list->file = tmpfile();
-	if (!list->file)
-		fatal(STATUS_UNREADABLE,
-			"no temporary file for %s; set TMPDIR to a directory with free space:",
-			list->what);
+	list->file = temporary_file_new(list->what);
 	list->packer = entry_packer_new(list->bytes, ENTRY_NO_CLASS);
 	list->packed = xcalloc(list->piece_max * entry_packed_max(list->packer));
 }
@@ -69,10 +64,9 @@ static void spill_piece(struct spill_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		bytes += (uint32_t)entry_pack(
 			list->packer, list->held + i * list->bytes, list->packed + bytes);
-	if (fwrite(&bytes, sizeof bytes, 1, list->file) != 1 ||
-		fwrite(list->packed, 1, bytes, list->file) != bytes)
-		fatal(STATUS_UNREADABLE,
-			"the temporary file for %s cannot be written:", list->what);
+	temporary_file_write(list->file, &bytes, sizeof bytes, list->at_in_file);
+	temporary_file_write(list->file, list->packed, bytes, list->at_in_file + sizeof bytes);
+	list->at_in_file += sizeof bytes + bytes;
 	list->pieces++;
 	list->last = list->count;
 	list->count = 0;
@@ -93,9 +87,7 @@ void spill_list_rewind(struct spill_list *list)
 	if (!list->is_read && list->count)
 		spill_piece(list);
 	list->is_read = true;
-	if (fflush(list->file) || fseek(list->file, 0, SEEK_SET))
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", list->what);
-	list->piece = list->count = 0;
+	list->at_in_file = list->piece = list->count = 0;
 }
 
 /* Reads the next piece from the file. Returns false if there is none. */
@@ -108,9 +100,9 @@ static bool load_piece(struct spill_list *list)
 		return false;
 	list->count = ++list->piece == list->pieces ? list->last : list->piece_max;
 	list->at = 0;
-	if (fread(&bytes, sizeof bytes, 1, list->file) != 1 ||
-		fread(list->packed, 1, bytes, list->file) != bytes)
-		fatal(STATUS_UNREADABLE, "the temporary file for %s cannot be read:", list->what);
+	temporary_file_read(list->file, &bytes, sizeof bytes, list->at_in_file);
+	temporary_file_read(list->file, list->packed, bytes, list->at_in_file + sizeof bytes);
+	list->at_in_file += sizeof bytes + bytes;
 	entry_packer_restart(list->packer);
 	for (size_t i = 0; i < list->count; i++)
 		from += entry_unpack(list->packer, from, list->held + i * list->bytes);

@@ -2,6 +2,7 @@
 #include "report/export/sqlite_file.h"
 #include "report/base/alloc.h"
 #include "report/base/error.h"
+#include "report/base/temporary_file.h"
 #include "report/base/text_builder.h"
 #include <errno.h>
 #include <sqlite3.h>
@@ -39,10 +40,9 @@ static void run(struct sqlite_file *file, const char *statements)
 struct sqlite_file *sqlite_file_new(const char *schema)
 {
 	struct sqlite_file *file = xcalloc(sizeof *file);
-	const char *folder = getenv("TMPDIR");
 	struct text_builder path = { .text = NULL };
 
-	text_add(&path, "%s/pperf-export-XXXXXX", folder && *folder ? folder : "/tmp");
+	text_add(&path, "%s/pperf-export-XXXXXX", temporary_folder());
 	/* No locks and no statistics: only this thread uses SQLite. If it was used before, as to
 	 * read a trace, this is refused, and writing is slower. */
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);

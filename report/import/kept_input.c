@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/kept_input.h"
 #include "report/base/alloc.h"
+#include "report/base/temporary_file.h"
 #include "report/base/write_whole.h"
 #include "report/import/file_kind.h"
 #include "report/text/format_number.h"
@@ -28,20 +29,6 @@ struct kept_input {
 };
 
 static struct kept_input *kept_inputs;
-
-static const char *temporary_folder(void)
-{
-	const char *folder = getenv("TMPDIR");
-
-	return folder && *folder ? folder : "/tmp";
-}
-
-int temporary_file_create(void)
-{
-	const int fd = open(temporary_folder(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	return fd >= 0 ? fd : memfd_create("pperf-import", MFD_CLOEXEC);
-}
 
 bool kept_input_needed(const char *path)
 {

@@ -8,10 +8,6 @@
 #include "report/trace/trace_reader.h"
 #include <sys/stat.h>
 
-/* Creates a file without a name in TMPDIR (or /tmp), or in memory if that folder has no such files.
- * It disappears with its last descriptor. Returns -1 with errno. */
-int temporary_file_create(void);
-
 /* Returns whether `path` is `-` or a pipe. */
 bool kept_input_needed(const char *path);
 

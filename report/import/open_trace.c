@@ -3,6 +3,7 @@
 #include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/progress.h"
+#include "report/base/temporary_file.h"
 #include "report/cache/cache.h"
 #include "report/import/convert/split_processes.h"
 #include "report/import/convert/convert.h"

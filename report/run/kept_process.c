@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/run/kept_process.h"
-#include "report/import/kept_input.h"
+#include "report/base/temporary_file.h"
 #include "report/import/open_trace.h"
 #include "report/profile/kept_profile.h"
 #include "report/steps/kept_steps.h"

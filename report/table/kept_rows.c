@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/table/kept_rows.h"
 #include "report/base/alloc.h"
+#include "report/base/temporary_file.h"
 #include "report/base/text_builder.h"
-#include "report/import/kept_input.h"
 #include "report/import/open_trace.h"
 #include "report/table/computed_row.h"
 #include "report/trace/trace_header.h"
