@@ -34,10 +34,10 @@ void trace_configure(const struct trace_settings *settings);
  * silently. */
 struct trace_header *trace_open(void);
 
-/* The same for a thread of pperf that needs the file often. It gets a table of descriptors of its own
- * (private_files.h) with the file, if that is possible. If it creates the file, the program has no
- * descriptor of it before one of its own threads needs one. Only one thread at a time may have such
- * a table. */
+/* The same for a thread of pperf that needs the file often. It gets a table of descriptors of its
+ * own (private_files.h) with the file, if that is possible. If it creates the file, the program has
+ * no descriptor of it before one of its own threads needs one. Only one thread at a time may have
+ * such a table. */
 struct trace_header *trace_open_private(void);
 
 /* Returns the header, or NULL if there is no file yet. Creates none. */

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OBJECT_LINE_BYTES 256u /* a part of a page, so a line can be read as a whole or not at all */
+#define OBJECT_LINE_BYTES 256u /* a part of a page: a line can be read as a whole or not at all */
 #define OBJECT_LINES 4096u     /* a power of two */
 
 /* Filled with zeros, it has no lines. One thread uses it. */

@@ -26,8 +26,9 @@ struct perf_sample {
 	uint64_t next;             /* for perf_ring_read() */
 };
 
-/* Prepares for a sample each `period_ns` of CPU time. Tries it with `stack_bytes` of the stack on the calling thread: opens an event, and waits until a sample with
- * registers and stack has arrived. Returns 0 or an errno: ENODATA if no sample arrives. */
+/* Prepares for a sample each `period_ns` of CPU time. Tries it with `stack_bytes` of the stack on
+ * the calling thread: opens an event, and waits until a sample with registers and stack has
+ * arrived. Returns 0 or an errno: ENODATA if no sample arrives. */
 int perf_rings_begin(uint64_t period_ns, uint32_t stack_bytes);
 
 /* Changes the period of the rings that are opened from now on. */
@@ -38,7 +39,8 @@ void perf_rings_set_period(uint64_t period_ns);
 const char *perf_ring_error_name(int error);
 
 /* Opens a ring for a thread of this process. Its samples have up to `stack_bytes` of the stack (a
- * multiple of 8). Returns 0 or an errno: ENOBUFS if the user's processes may lock no more memory. */
+ * multiple of 8). Returns 0 or an errno: ENOBUFS if the user's processes may lock no more
+ * memory. */
 int perf_ring_open(struct perf_ring **ring, uint32_t tid, uint32_t stack_bytes);
 void perf_ring_close(struct perf_ring *ring);
 

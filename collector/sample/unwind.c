@@ -414,9 +414,9 @@ static uint64_t distance(uint64_t a, uint64_t b)
 /* Searches the caller of code without rules that has aligned its stack to pages, as kernels of MKL
  * do. They keep the former stack pointer near the new one, among other addresses of the stack.
  * Earlier calls have left return addresses between the two. Of those that fit best, returns the
- * caller that is nearest in the code, because a library's functions are next to each other. One that
- * fits poorly and is far away was left by an earlier call: the thread has returned since it was
- * sampled. `any`: whether a former stack pointer may be there at all. */
+ * caller that is nearest in the code, because a library's functions are next to each other. One
+ * that fits poorly and is far away was left by an earlier call: the thread has returned since it
+ * was sampled. `any`: whether a former stack pointer may be there at all. */
 static struct candidate search_above_former(struct walk *w, uint64_t sp, bool *any)
 {
 	const uint64_t pc = w->registers.value[UNWIND_RETURN];
