@@ -164,14 +164,14 @@ static int open_ring(struct sampled_thread *thread, uint32_t stack_bytes)
 
 void perf_source_open(struct sampled_thread *thread)
 {
-	int error = ENOBUFS;
+	const bool wants_large = thread->short_stacks >= SHORT_STACKS;
+	int error;
 
 	if (!perf_source_is_on() || thread->events)
 		return;
-	if (thread->short_stacks >= SHORT_STACKS)
-		error = open_ring(thread, SAMPLER_STACK_MAX);
-	if (error == ENOBUFS)
-		error = open_ring(thread, sampler_settings.stack_bytes);
+	if (wants_large && !open_ring(thread, SAMPLER_STACK_MAX))
+		return;
+	error = open_ring(thread, sampler_settings.stack_bytes);
 	if (error && error != ESRCH) /* ESRCH: it has ended */
 		state_thread_refused(error);
 }
