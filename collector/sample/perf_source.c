@@ -122,6 +122,17 @@ static void try_rings(void)
 		state_source("on");
 }
 
+/* Looks up the interpreter's function. A thread of the program that loads a library makes this
+ * wait, 0.2 s for PyTorch's, so it is done when samples begin. */
+static void *find_interpreter(void)
+{
+	static void *entry;
+
+	if (!entry)
+		entry = quiet_dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+	return entry;
+}
+
 void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 {
 	if (!source)
@@ -137,6 +148,7 @@ void perf_source_begin(uint64_t period_ns, sampler_python_reader *read_python)
 			state_source("partial: no native frames: PPERF_SAMPLE_STACK is 0");
 	}
 	source->can_wait = source->on && perf_rings_can_wait();
+	find_interpreter();
 }
 
 void perf_source_set_period(uint64_t period_ns)
@@ -221,7 +233,7 @@ static const struct function_parts *interpreter_parts(void)
 
 	if (is_known)
 		return &parts;
-	entry = quiet_dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+	entry = find_interpreter();
 	if (!entry || !function_parts_find(source->unwinder, (uint64_t)(uintptr_t)entry, &parts))
 		return NULL;
 	is_known = true;

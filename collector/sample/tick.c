@@ -453,6 +453,7 @@ static bool is_due(uint64_t *due_ns, uint64_t now_ns, uint64_t interval_ns)
 bool tick(void)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
+	bool state_due;
 
 	if (is_due(&ticker->control_ns, now_ns, CONTROL_NS))
 		control_poll();
@@ -462,9 +463,11 @@ bool tick(void)
 		return true;
 	if (is_due(&ticker->update_ns, now_ns, UPDATE_NS))
 		sampled_threads_update(false);
-	ticker->look_at_rings = is_due(&ticker->rings_ns, now_ns, RINGS_NS);
+	/* The clocks that state_all() compares with that of the process must be those of now. */
+	state_due = is_due(&ticker->state_ns, now_ns, STATE_NS);
+	ticker->look_at_rings = is_due(&ticker->rings_ns, now_ns, RINGS_NS) || state_due;
 	look_at_all(ticker->period_ns / SMALL_PART);
-	if (is_due(&ticker->state_ns, now_ns, STATE_NS))
+	if (state_due)
 		state_all();
 	return true;
 }

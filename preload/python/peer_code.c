@@ -2,7 +2,6 @@
 #include "preload/python/peer_code.h"
 
 #include "collector/file/dictionary.h"
-#include "collector/process/dynamic_linker.h"
 #include "collector/process/fork_wiped_memory.h"
 #include "collector/sample/frame_tree.h"
 #include "preload/python/peer_frames.h"
@@ -44,8 +43,7 @@ struct known_line {
 static struct peer_codes {
 	struct known_code codes[CODES];
 	struct known_line lines[LINES];
-	const void *str_type; /* PyUnicode_Type */
-	uint64_t sample;      /* number of this sample */
+	uint64_t sample; /* number of this sample */
 	uint8_t table[TABLE_BYTES];
 	uint8_t characters[TEXT_BYTES];
 	uint8_t heads[PEER_READ_MANY_MAX][HEAD_BYTES];
@@ -144,7 +142,7 @@ static uint32_t read_text(const struct python_layout *l, uintptr_t text)
 	if (!peer_read(head, text, sizeof head) || !is_alive(head))
 		return 0;
 	copy_member(&type, head, PYTHON_TYPE, sizeof type);
-	if (type != (uintptr_t)cache->str_type)
+	if (type != (uintptr_t)python.str_type)
 		return 0;
 	copy_member(&length, head, PYTHON_STR_LENGTH, sizeof length);
 	copy_member(&state, head, PYTHON_STR_STATE, sizeof state);
@@ -283,8 +281,6 @@ uint32_t peer_frames_id(
 
 	if (!cache && !(cache = fork_kept_alloc(sizeof *cache)))
 		return 0;
-	if (!cache->str_type)
-		cache->str_type = quiet_dlsym(RTLD_DEFAULT, "PyUnicode_Type");
 	cache->sample++;
 	if (!accept_frames(layout, frames, count))
 		return 0;

@@ -37,6 +37,7 @@ static bool find_functions(struct python *p)
 	p->ImportError = quiet_dlsym(RTLD_DEFAULT, "PyExc_ImportError");
 	p->Exception = quiet_dlsym(RTLD_DEFAULT, "PyExc_Exception");
 	p->code_type = quiet_dlsym(RTLD_DEFAULT, "PyCode_Type");
+	p->str_type = quiet_dlsym(RTLD_DEFAULT, "PyUnicode_Type");
 	p->runtime = quiet_dlsym(RTLD_DEFAULT, "_PyRuntime");
 	*(void **)&p->PyThreadState_Get = quiet_dlsym(RTLD_DEFAULT, "PyThreadState_Get");
 	*(void **)&p->PyThreadState_EnterTracing = quiet_dlsym(

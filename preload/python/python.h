@@ -157,7 +157,8 @@ struct python {
 	struct python_object *const *ImportError; /* the value of PyExc_ImportError */
 	/* What programs catch. KeyboardInterrupt and SystemExit are not among its subclasses. */
 	struct python_object *const *Exception;
-	const void *code_type, *runtime; /* PyCode_Type, _PyRuntime; NULL: not exported */
+	/* PyCode_Type, PyUnicode_Type, _PyRuntime; NULL: not exported */
+	const void *code_type, *str_type, *runtime;
 	/* Python 3.11 and later; NULL in older ones: see python_call_hidden. */
 	void *(*PyThreadState_Get)(void);
 	void (*PyThreadState_EnterTracing)(void *state), (*PyThreadState_LeaveTracing)(void *state);
