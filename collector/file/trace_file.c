@@ -348,6 +348,8 @@ struct trace_header *trace_open_private(void)
 {
 	if (!file)
 		return NULL;
+	if (private_files_here() || __atomic_load_n(&file->state, __ATOMIC_ACQUIRE) == FILE_FAILED)
+		return trace_open();
 	pthread_mutex_lock(&file->lock);
 	close_inherited(); /* it is in the table of the program */
 	pthread_mutex_unlock(&file->lock);

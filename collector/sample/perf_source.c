@@ -123,7 +123,7 @@ static void try_rings(void)
 }
 
 /* Looks up the interpreter's function. A thread of the program that loads a library makes this
- * wait, 0.2 s for PyTorch's, so it is done when samples begin. */
+ * wait, 0.16 s for PyTorch, so it is done when samples begin. */
 static void *find_interpreter(void)
 {
 	static void *entry;

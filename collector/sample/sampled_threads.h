@@ -37,7 +37,7 @@ struct sampled_thread {
 		uint8_t flags;
 	} wall;
 	void *events;         /* its ring of perf_source.h; NULL: it has none */
-	uint8_t short_stacks; /* samples in it whose copy of the stack was too small */
+	uint8_t short_stacks; /* its samples whose copy of the stack was too small */
 	bool ring_was_full;   /* samples may have been lost that are not counted yet */
 };
 

@@ -41,7 +41,7 @@ struct unwind_stack {
 	uint64_t place[UNWIND_FRAMES_MAX];
 };
 
-/* Rules that were read, the list of objects and memory for one walk: about 2 MiB of which only
+/* Rules that were read, the list of objects and memory for one walk: about 4 MiB of which only
  * what is used takes memory. One thread uses it. */
 struct unwinder;
 

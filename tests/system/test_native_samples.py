@@ -30,7 +30,7 @@ def stacks_of_running_threads_are_complete_and_functions_get_their_share(folder)
 
 @case
 def a_stack_with_much_room_is_copied_up_to_its_callers(folder):
-    # With 16 KiB of the stack the callers are read 0.1 ms later, when most are over.
+    # With 16 KiB of the stack the callers are read 0.1 ms later, when they are over.
     result = run(folder, program("aligned_stack"), 3, env={"LD_PRELOAD": preload(), "PPERF_SAMPLE": "299"})
     assert result.stdout == b"done\n", result
     samples = traced_samples(folder)
