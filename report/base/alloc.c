@@ -21,6 +21,18 @@ void *xcalloc(size_t bytes)
 	return memory;
 }
 
+#define CACHE_LINE_BYTES 64u
+
+void *xcalloc_apart(size_t bytes)
+{
+	const size_t lines = (bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
+	void *memory = aligned_alloc(CACHE_LINE_BYTES, lines * CACHE_LINE_BYTES);
+
+	if (!memory)
+		no_memory(bytes);
+	return memset(memory, 0, lines * CACHE_LINE_BYTES);
+}
+
 void array_grow(void *array, size_t *room, size_t count, size_t size)
 {
 	size_t more = *room + *room / 2 + 16;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static_assert(sizeof(struct memory_owners) == 240, "write and read a new member of the owners");
-static_assert(sizeof(struct memory_level) == 440, "check a new member of a level");
+static_assert(sizeof(struct memory_level) == 488, "check a new member of a level");
 static_assert(sizeof(struct memory_site) == 176, "check a new member of a site");
 static_assert(sizeof(struct memory_oom) == 120, "check a new member");
 static_assert(sizeof(struct failed_allocation) == 120, "check a new member");

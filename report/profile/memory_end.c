@@ -58,8 +58,8 @@ struct memory_marks profile_memory_event(struct profile *profile, const struct t
 	const struct memory_marks marks = activity_marks(
 		end, event->time_ns ? event->time_ns - 1 : 0);
 
-	if (!profile->memory->first_ns)
-		profile->memory->first_ns = event->time_ns;
+	if (!end->first_ns)
+		end->first_ns = event->time_ns;
 	end->active_ns = 0;
 	if (!frees || end->frees_are_activity || event->node)
 		profile_note_activity(profile, event->time_ns);
@@ -72,6 +72,7 @@ void profile_memory_finish(struct profile *profile)
 		&profile->state->memory_end, profile->state->now_ns);
 
 	profile_mark_memory(profile->memory, &marks);
+	profile->memory->first_ns = profile->state->memory_end.first_ns;
 }
 
 void profile_observe_memory(const struct profile *profile, const struct trace_event *event,

@@ -157,9 +157,9 @@ static uint32_t find_site(
 
 struct memory_owners *memory_owners_new(void)
 {
-	struct memory_owners *memory = xcalloc(sizeof *memory);
+	struct memory_owners *memory = xcalloc_apart(sizeof *memory);
 
-	memory->tables = xcalloc(sizeof *memory->tables);
+	memory->tables = xcalloc_apart(sizeof *memory->tables);
 	memory->end_serial = memory->active_serial = 1; /* no mark; snapshots begin with 0 */
 	memory->mappings = memory_mappings_new();
 	grow_allocations(memory->tables);
@@ -200,34 +200,45 @@ static inline void note_peak_and_oom(struct memory_flow *flow, const struct memo
 	}
 }
 
-/* Returns what `flow` has come to. */
-static struct memory_snapshot snapshot_of(const struct memory_flow *flow)
+/* Begins at 0 before the first change after the last mark. The sums up to the mark are not copied
+ * here, because there may be a mark before each record. Reading sums that the last record has just
+ * changed, in larger pieces than it wrote, would make the processor wait. */
+static inline void begin_at_mark(struct memory_amounts *since, uint64_t serial)
 {
-	return (struct memory_snapshot){ .alloc_bytes = flow->alloc_bytes,
-		.free_bytes = flow->free_bytes,
-		.allocs = flow->allocs,
-		.frees = flow->frees,
-		.held = flow->held };
+	if (since->serial != serial)
+		*since = (struct memory_amounts){ .serial = serial };
 }
 
-/* Notes what `flow` had come to at the last mark of the end, before the first change after it. */
-static inline void note_end(const struct memory_owners *memory, struct memory_flow *flow)
+static inline void begin_level_at_marks(
+	const struct memory_owners *memory, struct memory_level *level)
 {
-	if (flow->end.serial == memory->end_serial)
-		return;
-	flow->end = snapshot_of(flow);
-	flow->end.serial = memory->end_serial;
-}
-
-static inline void note_level_end(const struct memory_owners *memory, struct memory_level *level)
-{
-	if (level->flow.end.serial != memory->end_serial)
+	if (level->flow.since_end.serial != memory->end_serial)
 		level->pool.allocated_at_end = level->pool.allocated;
-	note_end(memory, &level->flow);
-	if (level->active.serial != memory->active_serial) {
-		level->active = snapshot_of(&level->flow);
-		level->active.serial = memory->active_serial;
-	}
+	begin_at_mark(&level->flow.since_end, memory->end_serial);
+	begin_at_mark(&level->since_active, memory->active_serial);
+}
+
+/* Called before a change of a site and its level. */
+static inline void begin_change(
+	const struct memory_owners *memory, struct memory_site *site, struct memory_level *level)
+{
+	note_peak_and_oom(&site->flow, level);
+	begin_at_mark(&site->flow.since_end, memory->end_serial);
+	begin_level_at_marks(memory, level);
+}
+
+static inline void add_allocated(struct memory_amounts *since, uint64_t bytes)
+{
+	since->alloc_bytes += bytes;
+	since->allocs++;
+	since->held += bytes;
+}
+
+static inline void add_freed(struct memory_amounts *since, uint64_t bytes)
+{
+	since->free_bytes += bytes;
+	since->frees++;
+	since->held -= bytes;
 }
 
 void memory_owners_mark_end(struct memory_owners *memory, uint64_t at_ns)
@@ -247,15 +258,15 @@ static void add_allocation(
 	struct memory_site *site = &memory->sites[site_index];
 	struct memory_level *level = &memory->levels[site->level];
 
-	note_peak_and_oom(&site->flow, level);
-	note_end(memory, &site->flow);
-	note_level_end(memory, level);
+	begin_change(memory, site, level);
 	for (struct memory_flow *flow = &site->flow; flow;
 		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->alloc_bytes += bytes;
 		flow->allocs++;
 		flow->held += bytes;
+		add_allocated(&flow->since_end, bytes);
 	}
+	add_allocated(&level->since_active, bytes);
 	if (site->flow.held > site->flow.held_max)
 		site->flow.held_max = site->flow.held;
 	if (level->flow.held <= level->flow.held_max)
@@ -274,15 +285,15 @@ static void free_allocation(struct memory_owners *memory, const struct allocatio
 	struct memory_site *site = &memory->sites[allocation->site];
 	struct memory_level *level = &memory->levels[site->level];
 
-	note_peak_and_oom(&site->flow, level);
-	note_end(memory, &site->flow);
-	note_level_end(memory, level);
+	begin_change(memory, site, level);
 	for (struct memory_flow *flow = &site->flow; flow;
 		flow = flow == &site->flow ? &level->flow : NULL) {
 		flow->free_bytes += allocation->bytes;
 		flow->frees++;
 		flow->held -= allocation->bytes;
+		add_freed(&flow->since_end, allocation->bytes);
 	}
+	add_freed(&level->since_active, allocation->bytes);
 	change->address = change->freed_address = allocation->address;
 	change->freed_bytes = allocation->bytes;
 	change->freed_node = site->node;
@@ -540,26 +551,26 @@ static void note_pool_peak(struct memory_level *level, uint32_t node, uint64_t a
 	pool->outside_at_peak = pool->outside_allocator;
 }
 
-struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
-	const struct trace_tensor *record, uint32_t node, uint64_t at_ns)
+void memory_owners_record_tensor(struct memory_owners *memory, const struct trace_tensor *record,
+	uint32_t node, uint64_t at_ns, struct memory_change *change)
 {
-	struct memory_change change = {
-		.kind = MEMORY_TENSOR, .device = record->device, .node = node
-	};
 	const uint32_t index = find_level(memory, MEMORY_TENSOR, record->device);
 	struct memory_pool *pool = &memory->levels[index].pool;
 
+	change->kind = MEMORY_TENSOR;
+	change->device = record->device;
+	change->node = node;
 	memory->counts.tensors++;
-	note_level_end(memory, &memory->levels[index]);
+	begin_level_at_marks(memory, &memory->levels[index]);
 	memory->levels[index].last_ns = at_ns;
 	memory->counts.tensor_differences += !pool->unknown &&
 					     pool->allocated + (uint64_t)record->bytes !=
 						     record->allocated;
 	pool->unknown = false;
 	if (record->head.flags & TRACE_TENSOR_LEVEL) {
-		change.known = true;
+		change->known = true;
 	} else if (record->bytes < 0) {
-		free_tensor(memory, record, &change);
+		free_tensor(memory, record, change);
 	} else {
 		const struct allocation allocated = { .address = record->address,
 			.bytes = (uint64_t)record->bytes,
@@ -567,12 +578,11 @@ struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
 			.site = find_site(memory, index, node, record->stack, false),
 			.space = SPACE_TENSOR };
 
-		insert_allocation(memory, &allocated, &change);
+		insert_allocation(memory, &allocated, change);
 	}
 	update_pool(memory, &memory->levels[index], record);
 	if (pool->allocated > pool->peak)
 		note_pool_peak(&memory->levels[index], node, at_ns);
-	return change;
 }
 
 /* ---- running out of memory ---- */
@@ -871,18 +881,21 @@ static void drop_tensors(struct memory_owners *memory)
 
 	for (size_t i = 0; i < table->slots;) {
 		struct allocation *allocation = &table->allocations[i];
+		struct memory_site *site;
+		struct memory_level *level;
 
 		if (!allocation->live || allocation->space != SPACE_TENSOR) {
 			i++;
 			continue;
 		}
-		note_peak_and_oom(&memory->sites[allocation->site].flow,
-			&memory->levels[memory->sites[allocation->site].level]);
-		note_end(memory, &memory->sites[allocation->site].flow);
-		note_level_end(memory, &memory->levels[memory->sites[allocation->site].level]);
-		memory->sites[allocation->site].flow.held -= allocation->bytes;
-		memory->levels[memory->sites[allocation->site].level].flow.held -=
-			allocation->bytes;
+		site = &memory->sites[allocation->site];
+		level = &memory->levels[site->level];
+		begin_change(memory, site, level);
+		site->flow.held -= allocation->bytes;
+		site->flow.since_end.held -= allocation->bytes;
+		level->flow.held -= allocation->bytes;
+		level->flow.since_end.held -= allocation->bytes;
+		level->since_active.held -= allocation->bytes;
 		/* another entry may have moved to this slot */
 		remove_allocation(table, allocation);
 	}
@@ -920,36 +933,47 @@ static void finish_tensor_level(struct memory_level *level)
 		level->flow.held_max = level->flow.at_peak;
 }
 
+/* Returns what `flow` had come to at the last mark. */
+static struct memory_amounts amounts_at_mark(
+	const struct memory_flow *flow, const struct memory_amounts *since)
+{
+	return (struct memory_amounts){ .alloc_bytes = flow->alloc_bytes - since->alloc_bytes,
+		.free_bytes = flow->free_bytes - since->free_bytes,
+		.allocs = flow->allocs - since->allocs,
+		.frees = flow->frees - since->frees,
+		.held = flow->held - since->held };
+}
+
 /* Replaces what a site has come to by what it had come to at the end. */
 static void move_site_to_end(const struct memory_owners *memory, struct memory_flow *flow)
 {
-	note_end(memory, flow);
-	flow->alloc_bytes = flow->end.alloc_bytes;
-	flow->free_bytes = flow->end.free_bytes;
-	flow->allocs = flow->end.allocs;
-	flow->frees = flow->end.frees;
-	flow->held = flow->end.held;
-}
+	struct memory_amounts end;
 
-/* Returns what was allocated and released between two points in time. */
-static struct memory_snapshot between_snapshots(
-	const struct memory_snapshot *from, const struct memory_snapshot *to)
-{
-	return (struct memory_snapshot){ .alloc_bytes = to->alloc_bytes - from->alloc_bytes,
-		.free_bytes = to->free_bytes - from->free_bytes,
-		.allocs = to->allocs - from->allocs,
-		.frees = to->frees - from->frees };
+	begin_at_mark(&flow->since_end, memory->end_serial);
+	end = amounts_at_mark(flow, &flow->since_end);
+	flow->alloc_bytes = end.alloc_bytes;
+	flow->free_bytes = end.free_bytes;
+	flow->allocs = end.allocs;
+	flow->frees = end.frees;
+	flow->held = end.held;
 }
 
 /* Sets what a level held at the end, and what came after it. */
 static void move_level_to_end(const struct memory_owners *memory, struct memory_level *level)
 {
-	const struct memory_snapshot now = snapshot_of(&level->flow);
+	const struct memory_amounts *end = &level->flow.since_end, *active = &level->since_active;
 
-	note_level_end(memory, level);
-	level->after_end = between_snapshots(&level->flow.end, &level->active);
-	level->shutdown = between_snapshots(&level->active, &now);
-	level->flow.held = level->flow.end.held;
+	begin_level_at_marks(memory, level);
+	level->at_end = amounts_at_mark(&level->flow, end);
+	level->after_end = (struct memory_amounts){
+		.alloc_bytes = end->alloc_bytes - active->alloc_bytes,
+		.free_bytes = end->free_bytes - active->free_bytes,
+		.allocs = end->allocs - active->allocs,
+		.frees = end->frees - active->frees
+	};
+	level->shutdown = *active;
+	level->shutdown.held = level->shutdown.serial = 0;
+	level->flow.held = level->at_end.held;
 }
 
 void memory_owners_finish(struct memory_owners *memory)

@@ -31,8 +31,9 @@
 #define MEMORY_TENSOR MEMORY_KINDS
 #define MEMORY_OOMS_MAX 1000u /* failures with all details; further ones are only counted */
 
-/* What was allocated and released up to a point in time, and what was held then. */
-struct memory_snapshot {
+/* What was allocated and released up to a point in time, and what was held then. Or what was
+ * since then, and by how much more was held. */
+struct memory_amounts {
 	uint64_t alloc_bytes, free_bytes, allocs, frees, held;
 	uint64_t serial; /* memory_owners.end_serial or active_serial at that time */
 };
@@ -49,7 +50,7 @@ struct memory_flow {
 	 * memory_owners_finish. */
 	uint64_t at_oom;
 	uint64_t peak_serial, peak_held, oom_serial, oom_held;
-	struct memory_snapshot end; /* before the first change after the last mark of the end */
+	struct memory_amounts since_end; /* what came after the last mark of the end */
 };
 
 /* What PyTorch's allocator reports for a device. */
@@ -80,10 +81,10 @@ struct memory_level {
 	uint64_t peak_ns, serial;
 	uint64_t last_ns; /* MEMORY_TENSOR: of its last record */
 	uint64_t ooms;
-	struct memory_snapshot active; /* as flow.end, of the last mark of activity */
-	/* What was allocated and released after the end and before the shutdown, and during the
-	 * shutdown. `held` is not set. After memory_owners_finish. */
-	struct memory_snapshot after_end, shutdown;
+	struct memory_amounts since_active; /* what came after the last mark of activity */
+	/* What was allocated and released up to the end, after it and before the shutdown, and
+	 * during the shutdown. `held` is set in the first one. After memory_owners_finish. */
+	struct memory_amounts at_end, after_end, shutdown;
 };
 
 /* Where memory was allocated. */
@@ -235,9 +236,10 @@ struct memory_change memory_owners_record_free(
 bool memory_owners_free_context(struct memory_owners *memory, const struct trace_memory *record,
 	size_t *at, struct memory_change *change);
 
-/* A TENSOR record made at tree node `node`. */
-struct memory_change memory_owners_record_tensor(struct memory_owners *memory,
-	const struct trace_tensor *record, uint32_t node, uint64_t at_ns);
+/* A TENSOR record made at tree node `node`. Sets `*change`, which must be zeroed. There are millions
+ * of them, and returning the struct takes as long as the rest. */
+void memory_owners_record_tensor(struct memory_owners *memory, const struct trace_tensor *record,
+	uint32_t node, uint64_t at_ns, struct memory_change *change);
 /* A TENSOR_OOM record. Returns NULL after MEMORY_OOMS_MAX of them. */
 struct memory_oom *memory_owners_oom(struct memory_owners *memory,
 	const struct trace_tensor *record, uint32_t node, uint64_t at_ns);

@@ -317,7 +317,8 @@ static void free_state(struct profile *profile)
 	free(state->threads);
 	free(state->async_ranges);
 	free(state->api_of);
-	free(state->tensor_frees.bytes);
+	free(state->tensor_totals->freed_bytes);
+	free(state->tensor_totals);
 	sampled_index_free(state->sampled);
 	free(state->counters);
 	step_sections_free(state->sections);

@@ -43,6 +43,7 @@ struct memory_end {
 	/* When the program first did something after the last record of memory. 0: it did nothing.
 	 */
 	uint64_t active_ns;
+	uint64_t first_ns;       /* of the first record of memory. 0: there was none. */
 	bool frees_are_activity; /* outside of ranges, too */
 };
 
@@ -53,11 +54,15 @@ struct memory_marks {
 	uint64_t end_ns;
 };
 
-/* The counted bytes of tensors that were freed. They are added to the nodes after the pass. */
-struct tensor_frees {
-	uint64_t *bytes; /* by the node that allocated them */
-	size_t room;
-	uint64_t total;
+/* What the handling of tensors changes that may be put off (reader_defer), and may run in another
+ * thread. So it is apart from what the pass changes (xcalloc_apart). */
+struct tensor_totals_by_owner {
+	struct memory_owners *memory;
+	/* The counted bytes of tensors that were freed, by the node that allocated them, and in
+	 * all. They are added to the nodes after the pass. */
+	uint64_t *freed_bytes;
+	size_t freed_room;
+	uint64_t freed_total;
 };
 
 struct profile_thread {
@@ -126,7 +131,7 @@ struct profile_state {
 	uint64_t step, now_ns, counting_begin_ns, counted_ns, busy_at_begin_ns, idle_at_begin_ns,
 		unknown_at_begin_ns;
 	struct memory_end memory_end;
-	struct tensor_frees tensor_frees;
+	struct tensor_totals_by_owner *tensor_totals;
 	int64_t reserved; /* current level of device memory */
 	bool has_reserved;
 	int64_t allocated;   /* current level of tensors */

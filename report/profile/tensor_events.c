@@ -75,36 +75,37 @@ struct owned_tensor {
 	bool counts;
 };
 
-static struct memory_change add_tensor(struct profile *profile, const struct owned_tensor *tensor)
+/* Sets `*change`, which must be zeroed. */
+static void add_tensor(struct tensor_totals_by_owner *totals, const struct owned_tensor *tensor,
+	struct memory_change *change)
 {
-	struct tensor_frees *frees = &profile->state->tensor_frees;
-	struct memory_change change;
-
-	profile_mark_memory(profile->memory, &tensor->marks);
-	change = memory_owners_record_tensor(
-		profile->memory, tensor->record, tensor->node, tensor->at_ns);
-	if (tensor->counts && change.freed_bytes) {
-		ARRAY_GROW(frees->bytes, frees->room, (size_t)change.freed_node + 1);
-		frees->bytes[change.freed_node] += change.freed_bytes;
-		frees->total += change.freed_bytes;
-	}
-	return change;
+	profile_mark_memory(totals->memory, &tensor->marks);
+	memory_owners_record_tensor(
+		totals->memory, tensor->record, tensor->node, tensor->at_ns, change);
+	if (!tensor->counts || !change->freed_bytes)
+		return;
+	ARRAY_GROW(totals->freed_bytes, totals->freed_room, (size_t)change->freed_node + 1);
+	totals->freed_bytes[change->freed_node] += change->freed_bytes;
+	totals->freed_total += change->freed_bytes;
 }
 
-/* May run in another thread, which has profile->memory and profile_state.tensor_frees until
- * reader_run_deferred. */
+/* May run in another thread, which has `context` and its memory until reader_run_deferred. */
 static void add_tensors(void *context, const void *items, size_t count)
 {
 	const struct owned_tensor *tensors = items;
 
 	for (size_t i = 0; i < count; i++)
-		add_tensor(context, &tensors[i]);
+		add_tensor(context, &tensors[i], &(struct memory_change){ .node = 0 });
 }
 
 void profile_tensors_begin(struct profile *profile)
 {
+	struct tensor_totals_by_owner *totals = xcalloc_apart(sizeof *totals);
+
+	totals->memory = profile->memory;
+	profile->state->tensor_totals = totals;
 	reader_set_deferred(profile->reader, &(struct deferred_work){ .run = add_tensors,
-						     .context = profile,
+						     .context = totals,
 						     .item_bytes = sizeof(struct owned_tensor) });
 }
 
@@ -119,8 +120,9 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 		.counts = profile->state->counting && !(record->head.flags & TRACE_TENSOR_LEVEL) };
 
 	if (profile_observes_memory(profile)) {
-		const struct memory_change change = add_tensor(profile, &tensor);
+		struct memory_change change = { .node = 0 };
 
+		add_tensor(profile->state->tensor_totals, &tensor, &change);
 		profile_observe_memory(profile, event, &change);
 	} else {
 		*(struct owned_tensor *)reader_defer(profile->reader) = tensor;
@@ -270,12 +272,13 @@ void profile_tensor_oom_record(struct profile *profile, const struct trace_event
 void profile_tensors_finish(struct profile *profile)
 {
 	const struct memory_owners *memory = profile->memory;
-	const struct tensor_frees *frees = &profile->state->tensor_frees;
+	const struct tensor_totals_by_owner *totals = profile->state->tensor_totals;
 
-	profile->totals.tensor_free_bytes = frees->total;
-	for (uint32_t node = 0; node < frees->room; node++)
-		if (frees->bytes[node])
-			tree_tensors(profile->tree, node)->self.free_bytes += frees->bytes[node];
+	profile->totals.tensor_free_bytes = totals->freed_total;
+	for (uint32_t node = 0; node < totals->freed_room; node++)
+		if (totals->freed_bytes[node])
+			tree_tensors(profile->tree, node)->self.free_bytes +=
+				totals->freed_bytes[node];
 	for (uint32_t i = 0; i < memory->site_count; i++) {
 		const struct memory_site *site = &memory->sites[i];
 		const struct memory_level *level = &memory->levels[site->level];
