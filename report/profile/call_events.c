@@ -134,16 +134,21 @@ static void add_pending_launch(
 	if (!call_awaits_record(call->record))
 		return;
 	launch = profile_launch_in(state, event->slot);
-	*launch = (struct gpu_launch){ .begin_ns = call->begin_ns,
-		.end_ns = call->begin_ns + call->duration_ns,
-		.tid = event->stream->tid,
-		.node = call->node,
-		.module = state->modules[event->node],
-		.counts = state->counting,
-		.in_range = event->node != 0,
-		.trace_node = event->node,
-		.stack = call->record->stack,
-		.empty = is_empty_copy(profile, event) };
+	/* set one by one: a whole struct is made on the stack first, and copied from there */
+	launch->begin_ns = call->begin_ns;
+	launch->end_ns = call->begin_ns + call->duration_ns;
+	launch->instance = NULL;
+	launch->first_ns = 0;
+	launch->node = call->node;
+	launch->module = state->modules[event->node];
+	launch->graph_node = 0;
+	launch->tid = event->stream->tid;
+	launch->trace_node = event->node;
+	launch->stack = call->record->stack;
+	launch->counts = state->counting;
+	launch->in_range = event->node != 0;
+	launch->empty = is_empty_copy(profile, event);
+	launch->has_record = false;
 	if (call->record->correlation < state->first_correlation)
 		state->first_correlation = call->record->correlation;
 	if (event->kind == TRACE_GRAPH_LAUNCH)

@@ -29,26 +29,26 @@ static uint32_t copy_name(struct profile *profile, const struct trace_gpu_copy *
 	return string_table_intern(profile->texts, name, strlen(name));
 }
 
-static struct gpu_work decode_gpu_work(struct profile *profile, const struct trace_gpu *gpu)
+/* `work` must be zeroed. */
+static void decode_gpu_work(
+	struct profile *profile, const struct trace_gpu *gpu, struct gpu_work *work)
 {
-	struct gpu_work work = { .gpu = gpu };
-
+	work->gpu = gpu;
 	if (gpu->head.kind == TRACE_KERNEL) {
-		work.kind = NODE_KERNEL;
-		work.name = node_names_kernel(
+		work->kind = NODE_KERNEL;
+		work->name = node_names_kernel(
 			profile->names, ((const struct trace_kernel *)gpu)->name);
 	} else if (gpu->head.kind == TRACE_GPU_COPY) {
-		work.kind = NODE_MEMCPY;
-		work.name = copy_name(profile, (const struct trace_gpu_copy *)gpu);
+		work->kind = NODE_MEMCPY;
+		work->name = copy_name(profile, (const struct trace_gpu_copy *)gpu);
 	} else {
-		work.kind = NODE_MEMSET;
-		work.name = string_table_intern(profile->texts, "memset", 6);
+		work->kind = NODE_MEMSET;
+		work->name = string_table_intern(profile->texts, "memset", 6);
 	}
-	work.untimed = !reader_gpu_times(
-		profile->reader, gpu->start_ns, gpu->end_ns, &work.start_ns, &work.end_ns);
-	if (!work.untimed && gpu->end_ns > gpu->start_ns)
-		work.duration_ns = gpu->end_ns - gpu->start_ns;
-	return work;
+	work->untimed = !reader_gpu_times(
+		profile->reader, gpu->start_ns, gpu->end_ns, &work->start_ns, &work->end_ns);
+	if (!work->untimed && gpu->end_ns > gpu->start_ns)
+		work->duration_ns = gpu->end_ns - gpu->start_ns;
 }
 
 static void add_work_details(struct node_gpu *gpu, const struct gpu_work *work)
@@ -215,9 +215,10 @@ static void finish_gpu_work(
 	struct profile *profile, struct gpu_launch *launch, const struct trace_gpu *gpu)
 {
 	const bool is_counted = launch ? launch->counts : profile->state->counting;
-	struct gpu_work work = decode_gpu_work(profile, gpu);
+	struct gpu_work work = { .gpu = NULL };
 	struct profile_counts *counts = &profile->counts;
 
+	decode_gpu_work(profile, gpu, &work);
 	*(launch && launch->in_range ? &counts->attributed : &counts->unattributed) += 1;
 	counts->without_launch += !launch;
 	counts->untimed += work.untimed;

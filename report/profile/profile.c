@@ -151,22 +151,23 @@ static inline __attribute__((always_inline)) void prefetch_next_record(
 
 static void run_events(struct profile *profile)
 {
-	struct trace_event event;
+	const struct trace_event *event;
+	struct trace_event room;
 	/* others: events that the reader derived; the program did not record them. */
 	uint64_t events = 0, others = 0;
 	int status;
 
-	while ((status = profile_next_event(profile, &event, &events)) > 0) {
+	while ((status = profile_next_event(profile, &room, &event, &events)) > 0) {
 		prefetch_next_record(profile->reader);
-		if (__builtin_expect(event.time_ns >= profile->state->section_end_ns, 0))
-			step_sections_advance(profile, &event);
-		if (event.kind == TRACE_PUSH) {
-			profile_open_range(profile, &event);
-		} else if (event.kind == EVENT_POP) {
-			profile_close_range(profile, &event, event.time_ns);
+		if (__builtin_expect(event->time_ns >= profile->state->section_end_ns, 0))
+			step_sections_advance(profile, event);
+		if (event->kind == TRACE_PUSH) {
+			profile_open_range(profile, event);
+		} else if (event->kind == EVENT_POP) {
+			profile_close_range(profile, event, event->time_ns);
 		} else {
-			others += event.kind > TRACE_KINDS;
-			add_record(profile, &event);
+			others += event->kind > TRACE_KINDS;
+			add_record(profile, event);
 			if (profile->state->needs_timeline || profile->state->needs_start_level)
 				return;
 		}

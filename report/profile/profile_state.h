@@ -161,8 +161,9 @@ struct profile_state {
 /* Reads the next event like reader_next. Plain ranges before it are handled by the fast path and
  * added to `*events`. */
 int profile_run_ranges(struct profile *profile, struct trace_event *event, uint64_t *events);
-static inline int profile_next_event(
-	struct profile *profile, struct trace_event *event, uint64_t *events)
+/* As reader_next_in_place. */
+static inline int profile_next_event(struct profile *profile, struct trace_event *room,
+	const struct trace_event **event, uint64_t *events)
 {
 	const struct profile_state *state = profile->state;
 
@@ -170,10 +171,11 @@ static inline int profile_next_event(
 
 	/* samples follow each other */
 	if (reader->next != reader->end && reader->next->kind == TRACE_SAMPLE)
-		return reader_next(profile->reader, event);
-	return state->tracks_instances && !(state->small_instances && state->tracks_target_only)
-		       ? reader_next(profile->reader, event)
-		       : profile_run_ranges(profile, event, events);
+		return reader_next_in_place(profile->reader, room, event);
+	if (state->tracks_instances && !(state->small_instances && state->tracks_target_only))
+		return reader_next_in_place(profile->reader, room, event);
+	*event = room;
+	return profile_run_ranges(profile, room, events);
 }
 
 /* Opens the range of a PUSH or EVENT_RESUMED event. */

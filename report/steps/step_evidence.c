@@ -522,18 +522,19 @@ static inline bool is_plain_range(struct evidence_search *search, const struct t
 
 static void search_trace(struct evidence_search *search, struct timeline *timeline)
 {
-	struct trace_event event;
+	const struct trace_event *event;
+	struct trace_event room;
 	int status;
 
 	reader_rewind(search->reader);
-	while ((status = reader_next(search->reader, &event)) > 0) {
-		search->evidence->last_ns = event.time_ns;
-		if (__builtin_expect(is_plain_range(search, &event), 1))
+	while ((status = reader_next_in_place(search->reader, &room, &event)) > 0) {
+		search->evidence->last_ns = event->time_ns;
+		if (__builtin_expect(is_plain_range(search, event), 1))
 			continue;
-		note_activity(search, &event);
-		search_event(search, &event);
-		if (timeline && timeline_needs(event.kind))
-			timeline_add(timeline, &event);
+		note_activity(search, event);
+		search_event(search, event);
+		if (timeline && timeline_needs(event->kind))
+			timeline_add(timeline, event);
 	}
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(search->reader));

@@ -53,20 +53,24 @@ static void remember_totals(struct tensor_totals *totals, const struct trace_ten
 	totals->devices[record->device].reserved = record->reserved;
 }
 
-static void expand_delta(const struct tensor_totals *totals, const struct trace_tensor_next *record,
+/* Fills `whole`, and changes the totals. */
+static void expand_delta(struct tensor_totals *totals, const struct trace_tensor_next *record,
 	struct trace_tensor *whole)
 {
 	const struct trace_tensor_next_stack *with_stack = (const void *)record;
 	const uint32_t device = record->head.flags % TRACE_TENSOR_DEVICES;
+	const bool freed = record->head.flags & TRACE_TENSOR_FREED;
 	const uint64_t bytes = (record->block >> TRACE_TENSOR_BYTES_BIT) * TRACE_TENSOR_UNIT,
-		       before = totals->devices[device].allocated;
+		       before = totals->devices[device].allocated,
+		       /* A damaged trace may free more than was allocated. */
+		now = !freed ? before + bytes : before > bytes ? before - bytes : 0;
 
 	*whole = (struct trace_tensor){ .head = record->head,
 		.stamp = record->stamp,
 		.address = (record->block & ((UINT64_C(1) << TRACE_TENSOR_BYTES_BIT) - 1)) *
 			   TRACE_TENSOR_UNIT,
-		.bytes = (int64_t)bytes,
-		.allocated = before + bytes,
+		.bytes = freed ? -(int64_t)bytes : (int64_t)bytes,
+		.allocated = now,
 		.reserved = totals->devices[device].reserved,
 		.device = device };
 	if (record->head.size >= sizeof *with_stack)
@@ -74,11 +78,7 @@ static void expand_delta(const struct tensor_totals *totals, const struct trace_
 	whole->head.kind = TRACE_TENSOR;
 	whole->head.size = sizeof *whole;
 	whole->head.flags = 0;
-	if (record->head.flags & TRACE_TENSOR_FREED) {
-		whole->bytes = -whole->bytes;
-		/* A damaged trace may free more than was allocated. */
-		whole->allocated = before > bytes ? before - bytes : 0;
-	}
+	totals->devices[device].allocated = now;
 }
 
 const struct trace_head *tensor_delta_expand(
@@ -86,7 +86,7 @@ const struct trace_head *tensor_delta_expand(
 {
 	if (record->kind == TRACE_TENSOR_NEXT) {
 		expand_delta(totals, (const void *)record, whole);
-		record = &whole->head;
+		return &whole->head;
 	}
 	if (record->kind == TRACE_TENSOR || record->kind == TRACE_TENSOR_OOM)
 		remember_totals(totals, (const void *)record);

@@ -409,4 +409,17 @@ static inline int reader_next(struct trace_reader *reader, struct trace_event *e
 		       : reader_next_any(reader, event);
 }
 
+/* As reader_next, but most events are not copied: `*event` points to the event in the reader, or to
+ * `room`. It is valid until the next call. */
+static inline __attribute__((always_inline)) int reader_next_in_place(
+	struct trace_reader *reader, struct trace_event *room, const struct trace_event **event)
+{
+	if (__builtin_expect(reader->next != reader->end, 1)) {
+		*event = reader->next++;
+		return 1;
+	}
+	*event = room;
+	return reader_next_any(reader, room);
+}
+
 #endif
