@@ -527,6 +527,7 @@ static void search_trace(struct evidence_search *search, struct timeline *timeli
 	int status;
 
 	reader_rewind(search->reader);
+	reader_leave_out_details(search->reader);
 	while ((status = reader_next_in_place(search->reader, &room, &event)) > 0) {
 		search->evidence->last_ns = event->time_ns;
 		if (__builtin_expect(is_plain_range(search, event), 1))

@@ -32,6 +32,16 @@ static const struct {
 	[TRACE_SAMPLE] = { sizeof(struct trace_sample), TIMED },
 };
 
+/* In two parts, because gcc copies a larger one with an instruction that takes longer than all else
+ * here. */
+static inline void copy_call(union expanded_call *to, const union expanded_call *from)
+{
+	enum { HALF = 8 };
+
+	memcpy(to->words, from->words, HALF * sizeof *to->words);
+	memcpy(to->words + HALF, from->words + HALF, sizeof *to - HALF * sizeof *to->words);
+}
+
 /* Returns the call that `again` describes, or NULL if it is malformed. If it repeats the same
  * call as the last one, the fields that are not in `again` are known. */
 static const struct trace_head *expand_repeated_call(
@@ -43,7 +53,9 @@ static const struct trace_head *expand_repeated_call(
 	union expanded_call *expanded = &batch_expanded(decoder->batch)->call;
 
 	if (__builtin_expect(was == state->repeated_from && again->head.size == sizeof *again, 1)) {
-		*expanded = state->call;
+		if (state->leaves_out_details)
+			return &was->head;
+		copy_call(expanded, &state->call);
 		expanded->call.head.node = again->head.node;
 		expanded->call.stamp = again->stamp;
 		expanded->call.duration = again->duration;
@@ -54,7 +66,7 @@ static const struct trace_head *expand_repeated_call(
 	if (repeated_call_expand(again, payload, &state->call))
 		return NULL;
 	state->repeated_from = again->head.size == sizeof *again ? was : NULL;
-	*expanded = state->call;
+	copy_call(expanded, &state->call);
 	return &expanded->call.head;
 }
 
@@ -65,11 +77,13 @@ bool stream_step_fast(struct event_decoder *decoder, struct trace_event *event)
 	const struct trace_head *head = (const void *)run->word;
 	const size_t room = (size_t)(run->end - run->word) * 4;
 	uint64_t stamp = run->stamp;
+	uint32_t node;
 
 	if (room < sizeof *head || (uintptr_t)head % 8 || head->kind >= TRACE_KINDS ||
 		kinds[head->kind].form == SLOW || head->size < kinds[head->kind].bytes ||
 		head->size > room || head->size % 8 || head->node > decoder->node_last)
 		return false;
+	node = head->node;
 	if (kinds[head->kind].form == TIMED) {
 		stamp = ((const struct trace_timed *)(const void *)head)->stamp;
 		if (stamp < run->stamp)
@@ -86,14 +100,15 @@ bool stream_step_fast(struct event_decoder *decoder, struct trace_event *event)
 			return false;
 		}
 		head = call;
-	} else if (head->kind == TRACE_TENSOR || head->kind == TRACE_TENSOR_NEXT) {
+	} else if ((head->kind == TRACE_TENSOR || head->kind == TRACE_TENSOR_NEXT) &&
+		   !state->leaves_out_details) {
 		head = tensor_delta_expand(
 			&state->tensor_totals, head, &batch_expanded(decoder->batch)->tensor);
 	}
 	run->stamp = stamp;
 	state->last_stamp = stamp;
-	event->kind = head->kind;
-	event->node = head->node;
+	event->kind = head->kind == TRACE_TENSOR_NEXT ? TRACE_TENSOR : head->kind;
+	event->node = node;
 	event->depth = run->depth;
 	event->missing = 0;
 	event->time_ns = decoder_stamp_time(decoder, stamp);

@@ -30,13 +30,18 @@ void reader_rewind(struct trace_reader *reader)
 		state->streams[i].tid = 0;
 	}
 	state->unknown_names = state->gpu_clock_violations = 0;
-	state->leaves_out_samples = false;
+	state->leaves_out_samples = state->leaves_out_details = false;
 	reader->next = reader->end = NULL;
 }
 
 void reader_leave_out_samples(struct trace_reader *reader)
 {
 	reader->state->leaves_out_samples = true;
+}
+
+void reader_leave_out_details(struct trace_reader *reader)
+{
+	reader->state->leaves_out_details = true;
 }
 
 static struct trace_reader *open_reader(int fd, uint64_t file_bytes, bool may_grow,

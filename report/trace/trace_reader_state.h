@@ -81,6 +81,7 @@ struct reader_state {
 	struct correlation_join *join;     /* NULL: this pass joins nothing */
 	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was returned */
 	bool leaves_out_samples;           /* of reader_leave_out_samples */
+	bool leaves_out_details;           /* of reader_leave_out_details */
 	bool failed;
 	char error[READER_ERROR_BYTES];
 
