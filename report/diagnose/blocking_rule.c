@@ -19,6 +19,7 @@
 #include "report/analysis/step_idle.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
+#include "report/base/search.h"
 #include "report/base/spill_list.h"
 #include "report/diagnose/diagnosis_internal.h"
 #include "report/gpu/device_timeline.h"
@@ -58,9 +59,53 @@ static bool waited_for_stream(const struct activity *copy, uint64_t stream_end_n
 	       copy->begin_ns - min_u64(copy->begin_ns, stream_end_ns) <= START_MAX_NS;
 }
 
+#define RUNNING_MIN 64u
+
+/* Keeps work that runs while a call may block, as is known of the calls so far. */
+static void keep_work_meanwhile(struct work_meanwhile *meanwhile, const struct activity *work)
+{
+	const struct work_time time = { .begin_ns = work->begin_ns,
+		.end_ns = work->end_ns,
+		.name = work->name,
+		.device = work->device };
+	size_t left = 0;
+
+	if (work->begin_ns < meanwhile->blocked_until_ns) {
+		*(struct work_time *)spill_list_push(meanwhile->list) = time;
+		return;
+	}
+	if (meanwhile->running_count == meanwhile->room) {
+		for (size_t i = 0; i < meanwhile->running_count; i++)
+			if (meanwhile->running[i].end_ns > work->begin_ns)
+				meanwhile->running[left++] = meanwhile->running[i];
+		meanwhile->running_count = left;
+		if (left * 2 >= meanwhile->room)
+			ARRAY_GROW(meanwhile->running, meanwhile->room, left * 2 + RUNNING_MIN);
+	}
+	meanwhile->running[meanwhile->running_count++] = time;
+}
+
+/* Keeps the work that runs when a call begins which may block. */
+static void keep_running_work(struct work_meanwhile *meanwhile, const struct activity *call)
+{
+	for (size_t i = 0; i < meanwhile->running_count; i++)
+		if (meanwhile->running[i].end_ns > call->begin_ns)
+			*(struct work_time *)spill_list_push(meanwhile->list) = meanwhile->running[i];
+	meanwhile->running_count = 0;
+	meanwhile->blocked_until_ns = max_u64(meanwhile->blocked_until_ns, call->end_ns);
+}
+
+void blocking_free_work(struct work_meanwhile *meanwhile)
+{
+	spill_list_free(meanwhile->list);
+	free(meanwhile->running);
+	*meanwhile = (struct work_meanwhile){ .list = NULL };
+}
+
 void blocking_add_work(
 	struct diagnosis *diagnosis, const struct activity *work, uint64_t stream_end_ns)
 {
+	keep_work_meanwhile(&diagnosis->work, work);
 	if (!work->has_call || !work->tid)
 		return;
 	if (work->kind == ACTIVITY_KERNEL)
@@ -80,6 +125,9 @@ void blocking_add_work(
 
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call)
 {
+	/* Whether a copy blocks is known when its work is. */
+	if (call->kind == ACTIVITY_WAIT || call->kind == ACTIVITY_COPY_CALL)
+		keep_running_work(&diagnosis->work, call);
 	if (call->kind == ACTIVITY_WAIT && is_examined(diagnosis, call->step, call->begin_ns))
 		add_blocking_call(
 			&diagnosis->facts, &(struct blocking_call){ .begin_ns = call->begin_ns,
@@ -412,16 +460,16 @@ static uint64_t merge_times(struct blocked_device *device)
 	return sum_ns;
 }
 
-/* Adds the time of GPU work during the calls. Work comes in the order in which it begins. */
+DEFINE_COUNT_WHILE(times_ended, struct blocked_time, item->end_ns <= limit)
+
+/* Adds the time of GPU work during the calls, whose times are merged. */
 static void add_work_meanwhile(struct blocked_sums *sums, const struct work_time *work)
 {
 	struct blocked_device *device = device_slot(
 		sums->devices, &sums->device_count, sizeof *sums->devices, work->device);
 
-	while (device->at < device->count && device->times[device->at].end_ns <= work->begin_ns)
-		device->at++;
-	for (size_t i = device->at; i < device->count && device->times[i].begin_ns < work->end_ns;
-		i++) {
+	for (size_t i = times_ended(device->times, device->count, work->begin_ns);
+		i < device->count && device->times[i].begin_ns < work->end_ns; i++) {
 		ARRAY_GROW(sums->work_ns, sums->work_room, (size_t)work->name + 1);
 		sums->work_ns[work->name] += min_u64(work->end_ns, device->times[i].end_ns) -
 					     max_u64(work->begin_ns, device->times[i].begin_ns);
@@ -440,7 +488,8 @@ static void find_work_meanwhile(struct diagnosis *diagnosis, struct blocked_sums
 			qsort(device->times, device->count, sizeof *device->times, by_begin);
 		sums->blocked_ns += merge_times(device);
 	}
-	for (spill_list_rewind(diagnosis->work); (work = spill_list_next(diagnosis->work));)
+	for (spill_list_rewind(diagnosis->work.list);
+		(work = spill_list_next(diagnosis->work.list));)
 		add_work_meanwhile(sums, work);
 }
 

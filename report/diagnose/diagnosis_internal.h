@@ -220,6 +220,13 @@ struct work_time {
 	uint64_t begin_ns, end_ns;
 	uint32_t name, device; /* name: text */
 };
+/* The work that runs while a call may block its thread (blocking_rule.c). */
+struct work_meanwhile {
+	struct spill_list *list;   /* struct work_time, in no order */
+	struct work_time *running; /* while no such call was seen */
+	size_t running_count, room;
+	uint64_t blocked_until_ns; /* when the last of the calls so far returned */
+};
 
 /* A part of idle time that a host further ahead of the GPU would have prevented. Its cause is not
  * GAP_KERNELS, GAP_EVENT, GAP_UNEXPLAINED or GAP_UNKNOWN. */
@@ -243,7 +250,7 @@ struct diagnosis {
 	struct overlap *overlap;
 	struct collective_list *collectives;
 	struct spill_list *late_idle; /* struct late_idle */
-	struct spill_list *work;      /* struct work_time, by begin */
+	struct work_meanwhile work;
 	struct rows overlap_rows;     /* see diagnose_overlap_rows() */
 	struct program_traits traits; /* see diagnose_traits() */
 	bool has_traits;
@@ -403,6 +410,7 @@ void diagnose_blocking_calls(struct diagnosis *diagnosis, struct finding *findin
 void blocking_add_work(
 	struct diagnosis *diagnosis, const struct activity *work, uint64_t stream_end_ns);
 void blocking_add_call(struct diagnosis *diagnosis, const struct activity *call);
+void blocking_free_work(struct work_meanwhile *meanwhile);
 /* Finds which of the calls read values of tensors, by their operators and Python frames. */
 void blocking_find_reads(struct diagnosis *diagnosis);
 void blocking_free(struct diagnose_facts *facts);

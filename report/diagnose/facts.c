@@ -315,11 +315,6 @@ static void facts_add_work(struct facts_pass *pass, const struct activity *work)
 		pass->lookup, pass->diagnosis->process->reader, work->node, work->trace_name)] +=
 		work->duration_ns;
 	pass->diagnosis->facts.launched += work->has_call;
-	*(struct work_time *)spill_list_push(
-		pass->diagnosis->work) = (struct work_time){ .begin_ns = work->begin_ns,
-		.end_ns = work->end_ns,
-		.name = work->name,
-		.device = work->device };
 	blocking_add_work(pass->diagnosis, work, last->end_ns);
 	if (work->kind == ACTIVITY_COPY)
 		facts_add_copy(pass, work);
@@ -619,7 +614,7 @@ static void facts_read_activities(struct diagnosis *diagnosis)
 		overlap_visitor(overlap), collective_list_visitor(collectives) };
 
 	diagnosis->late_idle = receivers.late_idle;
-	diagnosis->work = spill_list_new(sizeof(struct work_time), "times of GPU work");
+	diagnosis->work.list = spill_list_new(sizeof(struct work_time), "times of GPU work");
 	activities_visit(activities, visitors, sizeof visitors / sizeof *visitors);
 	activities_free(activities);
 	blocking_find_reads(diagnosis);
@@ -695,6 +690,6 @@ void diagnose_facts_free(struct diagnosis *diagnosis)
 	overlap_free(diagnosis->overlap);
 	collective_list_free(diagnosis->collectives);
 	spill_list_free(diagnosis->late_idle);
-	spill_list_free(diagnosis->work);
+	blocking_free_work(&diagnosis->work);
 	free(diagnosis->overlap_rows.rows);
 }
