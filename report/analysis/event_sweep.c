@@ -40,14 +40,17 @@ static void emit_ends_until(struct event_sweep *sweep, uint64_t until_ns)
 
 static void begin_swept_work(struct event_sweep *sweep, const struct activity *work)
 {
-	struct sweep_mark mark = { .device = work->device };
+	struct sweep_end *end;
 
 	emit_ends_until(sweep, work->start_unix_ns);
 	sweep->now_ns = max_u64(sweep->now_ns, work->start_unix_ns);
-	sweep->visitor.begins(sweep->visitor.context, work, sweep->now_ns, &mark);
 	ARRAY_GROW(sweep->heap, sweep->room, sweep->count + 1);
-	ends_up(sweep->heap, sweep->count++,
-		(struct sweep_end){ sweep->now_ns + work->duration_ns, mark });
+	end = &sweep->heap[sweep->count]; /* its place, if nothing else runs */
+	end->at_ns = sweep->now_ns + work->duration_ns;
+	end->mark = (struct sweep_mark){ .device = work->device };
+	sweep->visitor.begins(sweep->visitor.context, work, sweep->now_ns, &end->mark);
+	if (sweep->count++)
+		ends_up(sweep->heap, sweep->count - 1, *end);
 }
 
 static void sweep_activity(void *context, const struct activity *one)

@@ -465,6 +465,7 @@ static void add_waste_pass(struct shared_pass *shared, uint64_t memory_end_ns, u
 		&(const struct profile_observer){ .context = pass,
 			.restart = restart_waste,
 			.memory = observe_change,
+			.memory_may_be_later = true,
 			.mapping = observe_waste_mapping,
 			.memory_mark = observe_mark },
 		keep_waste);

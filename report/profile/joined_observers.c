@@ -78,7 +78,9 @@ static void add_joined(struct joined_callback *with, const struct profile_observ
 
 struct profile_observer observers_join(struct joined_observers *joined)
 {
-	struct profile_observer all = { .context = joined, .restart = each_restart };
+	struct profile_observer all = {
+		.context = joined, .restart = each_restart, .memory_may_be_later = true
+	};
 
 	memset(joined->with, 0, sizeof joined->with);
 	for (unsigned i = 0; i < joined->count; i++) {
@@ -91,6 +93,8 @@ struct profile_observer observers_join(struct joined_observers *joined)
 	}
 		CALLBACKS(X)
 #undef X
+		if (one->memory || one->memory_record)
+			all.memory_may_be_later &= one->memory_may_be_later;
 		all.closed_nodes = !all.closed && one->closed ? one->closed_nodes
 				   : one->closed              ? NULL
 							      : all.closed_nodes;

@@ -129,6 +129,11 @@ struct profile_observer {
 
 	/* An allocation or a release that changed something. */
 	void (*memory)(void *context, const struct observed_memory *memory);
+	/* What happened to tensors may be reported to `memory` later than other events, and in
+	 * another thread, but in the order of all that is reported to `memory`, `mapping` and
+	 * `memory_mark`, and before the end of the pass. Of the event only kind, time and record
+	 * are set then, and trace_node is not. */
+	bool memory_may_be_later;
 	/* As `memory`, also for a record that changed nothing that is held, such as a TENSOR that
 	 * reports a level only. */
 	void (*memory_record)(void *context, const struct observed_memory *memory);

@@ -58,6 +58,7 @@ struct memory_marks {
  * thread. So it is apart from what the pass changes (xcalloc_apart). */
 struct tensor_totals_by_owner {
 	struct memory_owners *memory;
+	const struct profile_observer *observer; /* NULL: none is reported to here */
 	/* The counted bytes of tensors that were freed, by the node that allocated them, and in
 	 * all. They are added to the nodes after the pass. */
 	uint64_t *freed_bytes;
@@ -418,6 +419,14 @@ static inline bool profile_observes_memory(const struct profile *profile)
 	const struct profile_observer *observer = profile->options.observer;
 
 	return observer && (observer->memory || observer->memory_record);
+}
+/* Whether it may be reported what tensors changed, with what is put off (reader_defer). */
+static inline bool profile_observes_memory_later(const struct profile *profile)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	return observer && observer->memory && observer->memory_may_be_later &&
+	       !observer->memory_record;
 }
 /* Reports a change that an ALLOC, FREE or TENSOR record made. */
 void profile_observe_memory(const struct profile *profile, const struct trace_event *event,

@@ -417,7 +417,7 @@ static void gpu_time_final(struct profile *profile, const struct instance *insta
 {
 	const long double value = instance->gpu_ns;
 
-	if (profile->options.observer)
+	if (profile_observes_values(&profile->options))
 		observe_instance_value(profile, &(struct observed_instance){ .node = instance->node,
 							.stream = instance->stream,
 							.trace_node = instance->trace_node,

@@ -89,13 +89,35 @@ static void add_tensor(struct tensor_totals_by_owner *totals, const struct owned
 	totals->freed_total += change->freed_bytes;
 }
 
+static void report_tensor(const struct tensor_totals_by_owner *totals,
+	const struct owned_tensor *tensor, const struct memory_change *change)
+{
+	const struct trace_event event = {
+		.kind = TRACE_TENSOR, .time_ns = tensor->at_ns, .record = tensor->record
+	};
+
+	if (change->allocated_bytes || change->freed_bytes)
+		totals->observer->memory(totals->observer->context,
+			&(struct observed_memory){ .event = &event,
+				.change = change,
+				.memory = totals->memory,
+				.at_ns = tensor->at_ns,
+				.address = tensor->record->address });
+}
+
 /* May run in another thread, which has `context` and its memory until reader_run_deferred. */
 static void add_tensors(void *context, const void *items, size_t count)
 {
+	struct tensor_totals_by_owner *totals = context;
 	const struct owned_tensor *tensors = items;
 
-	for (size_t i = 0; i < count; i++)
-		add_tensor(context, &tensors[i], &(struct memory_change){ .node = 0 });
+	for (size_t i = 0; i < count; i++) {
+		struct memory_change change = { .node = 0 };
+
+		add_tensor(totals, &tensors[i], &change);
+		if (totals->observer)
+			report_tensor(totals, &tensors[i], &change);
+	}
 }
 
 void profile_tensors_begin(struct profile *profile)
@@ -103,6 +125,8 @@ void profile_tensors_begin(struct profile *profile)
 	struct tensor_totals_by_owner *totals = xcalloc_apart(sizeof *totals);
 
 	totals->memory = profile->memory;
+	if (profile_observes_memory_later(profile))
+		totals->observer = profile->options.observer;
 	profile->state->tensor_totals = totals;
 	reader_set_deferred(profile->reader, &(struct deferred_work){ .run = add_tensors,
 						     .context = totals,
@@ -119,7 +143,7 @@ void profile_tensor_record(struct profile *profile, const struct trace_event *ev
 		.node = node,
 		.counts = profile->state->counting && !(record->head.flags & TRACE_TENSOR_LEVEL) };
 
-	if (profile_observes_memory(profile)) {
+	if (profile_observes_memory(profile) && !profile_observes_memory_later(profile)) {
 		struct memory_change change = { .node = 0 };
 
 		add_tensor(profile->state->tensor_totals, &tensor, &change);
