@@ -16,36 +16,61 @@ struct step_stats_reader {
 	struct process *process;
 	struct step_table *table;
 	size_t at; /* threads report slightly out of order */
+	/* The step that was found last, or the time without a step. found_from_ns UINT64_MAX: none
+	 * was looked for. */
+	struct step_stats *found;
+	uint64_t found_from_ns, found_to_ns;
 	/* Indexes of the steps whose begin the memory levels have reached, and whose end they have
 	 * not: several if steps overlap. level_at: the first step whose begin is ahead. */
 	size_t *open;
 	size_t open_count, open_room, level_at;
+	uint64_t next_edge_ns; /* before it, no step begins and no open one ends */
 	int64_t allocated, reserved;
 };
 
 DEFINE_COUNT_WHILE(steps_before, struct step_stats, item->step->number < limit)
 
-/* Returns NULL if thread `tid` was in no step at `at_ns`. */
-static struct step_stats *stats_of_step_at(
-	struct step_stats_reader *reading, uint32_t tid, uint64_t at_ns)
+/* Each thread has steps of its own. */
+static struct step_stats *stats_of_thread_step(
+	const struct step_stats_reader *reading, uint32_t tid, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
+	const struct step *step = steps_step_of_thread(reading->process->steps, tid, at_ns);
+	const size_t at = step ? steps_before(table->steps, table->count, step->number)
+			       : table->count;
 
-	if (steps_overlap(reading->process->steps)) {
-		const struct step *step = steps_step_of_thread(reading->process->steps, tid, at_ns);
-		const size_t at = step ? steps_before(table->steps, table->count, step->number)
-				       : table->count;
+	return at < table->count && table->steps[at].step == step ? &table->steps[at] : NULL;
+}
 
-		return at < table->count && table->steps[at].step == step ? &table->steps[at]
-									  : NULL;
-	}
+static void find_step(struct step_stats_reader *reading, uint64_t at_ns)
+{
+	struct step_table *table = reading->table;
+	struct step_stats *next;
+
 	while (reading->at > 0 && table->steps[reading->at - 1].step->end_ns > at_ns)
 		reading->at--;
 	while (reading->at < table->count && table->steps[reading->at].step->end_ns <= at_ns)
 		reading->at++;
-	if (reading->at == table->count || at_ns < table->steps[reading->at].step->begin_ns)
-		return NULL;
-	return &table->steps[reading->at];
+	next = reading->at < table->count ? &table->steps[reading->at] : NULL;
+	reading->found = next && at_ns >= next->step->begin_ns ? next : NULL;
+	if (reading->found) {
+		reading->found_from_ns = next->step->begin_ns;
+		reading->found_to_ns = next->step->end_ns;
+		return;
+	}
+	reading->found_from_ns = reading->at ? table->steps[reading->at - 1].step->end_ns : 0;
+	reading->found_to_ns = next ? next->step->begin_ns : UINT64_MAX;
+}
+
+/* Returns NULL if thread `tid` was in no step at `at_ns`. */
+static struct step_stats *stats_of_step_at(
+	struct step_stats_reader *reading, uint32_t tid, uint64_t at_ns)
+{
+	if (steps_overlap(reading->process->steps))
+		return stats_of_thread_step(reading, tid, at_ns);
+	if (at_ns < reading->found_from_ns || at_ns >= reading->found_to_ns)
+		find_step(reading, at_ns);
+	return reading->found;
 }
 
 static void add_step_cpu_time(void *context, const struct observed_segment *part)
@@ -111,6 +136,8 @@ static void add_levels_until(struct step_stats_reader *reading, uint64_t at_ns)
 {
 	struct step_table *table = reading->table;
 
+	if (at_ns < reading->next_edge_ns)
+		return;
 	end_steps_until(reading, at_ns);
 	for (; reading->level_at < table->count &&
 		table->steps[reading->level_at].step->begin_ns <= at_ns;
@@ -123,6 +150,12 @@ static void add_levels_until(struct step_stats_reader *reading, uint64_t at_ns)
 			*ARRAY_ADD(reading->open, reading->open_room,
 				reading->open_count) = reading->level_at;
 	}
+	reading->next_edge_ns = reading->level_at < table->count
+					? table->steps[reading->level_at].step->begin_ns
+					: UINT64_MAX;
+	for (size_t i = 0; i < reading->open_count; i++)
+		reading->next_edge_ns = min_u64(reading->next_edge_ns,
+			table->steps[reading->open[i]].step->end_ns);
 }
 
 static void set_level(void *context, uint64_t at_ns, int64_t allocated, int64_t reserved)
@@ -147,6 +180,8 @@ static void restart_step_stats(void *context)
 		table->steps[i] = (struct step_stats){ .step = table->steps[i].step };
 	table->has_gpu = table->has_allocated = table->has_reserved = false;
 	reading->at = reading->level_at = reading->open_count = 0;
+	reading->found_from_ns = UINT64_MAX;
+	reading->next_edge_ns = 0;
 	reading->allocated = reading->reserved = 0;
 }
 
@@ -349,6 +384,7 @@ void step_table_read_in(struct shared_pass *pass)
 		return;
 	reading = xcalloc(sizeof *reading);
 	*reading = (struct step_stats_reader){ .process = process,
+		.found_from_ns = UINT64_MAX,
 		.table = new_table(process, &process->profile->options) };
 	shared_pass_add(pass,
 		&(const struct profile_observer){ .context = reading,
