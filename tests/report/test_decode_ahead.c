@@ -295,6 +295,63 @@ START_TEST(a_damaged_trace_is_read_the_same_by_any_number_of_threads)
 }
 END_TEST
 
+static bool is_call(uint32_t kind)
+{
+	return kind == TRACE_LAUNCH || kind == TRACE_COPY || kind == TRACE_SET ||
+	       kind == TRACE_SYNC;
+}
+
+/* Without details, all events have the same times and nodes, and calls their function and flags. The
+ * brief pass is read in place. */
+START_TEST(details_that_are_left_out_change_nothing_else)
+{
+	uint64_t calls = 0, tensors = 0, events = 0;
+
+	write_trace();
+	for (unsigned cores = 1; cores <= 2; cores++) {
+		struct trace_reader *whole = open_with_cores(cores),
+				    *brief = open_with_cores(cores);
+		struct trace_event event, room;
+		const struct trace_event *seen;
+
+		reader_rewind(brief);
+		reader_leave_out_details(brief);
+		while (reader_next(whole, &event) > 0) {
+			ck_assert_int_eq(reader_next_in_place(brief, &room, &seen), 1);
+			ck_assert_uint_eq(seen->kind, event.kind);
+			ck_assert_uint_eq(seen->node, event.node);
+			ck_assert_uint_eq(seen->depth, event.depth);
+			ck_assert_uint_eq(seen->time_ns, event.time_ns);
+			ck_assert_uint_eq(seen->stream->stream, event.stream->stream);
+			events++;
+			tensors += event.kind == TRACE_TENSOR;
+			if (is_call(event.kind)) {
+				const struct trace_call *call = event.record, *short_call = seen->record;
+
+				ck_assert_uint_eq(short_call->api, call->api);
+				ck_assert_uint_eq(short_call->head.flags, call->head.flags);
+				calls++;
+			} else if (event.record && event.kind != TRACE_TENSOR) {
+				ck_assert_mem_eq(seen->record, event.record,
+					((const struct trace_head *)event.record)->size);
+			}
+		}
+		ck_assert_int_eq(reader_next_in_place(brief, &room, &seen), 0);
+		/* the next pass has them again */
+		reader_rewind(brief);
+		while (reader_next(brief, &event) > 0 && event.kind != TRACE_TENSOR)
+			continue;
+		ck_assert_uint_eq(((const struct trace_tensor *)event.record)->head.kind,
+			TRACE_TENSOR);
+		reader_close(whole);
+		reader_close(brief);
+	}
+	ck_assert_uint_gt(events, STEPS * 10000);
+	ck_assert_uint_gt(calls, STEPS * 1000);
+	ck_assert_uint_gt(tensors, STEPS * 2000);
+}
+END_TEST
+
 static char folder[4096];
 
 static void enter_folder(void)
@@ -324,6 +381,7 @@ int main(void)
 	tcase_add_test(tests, any_number_of_threads_reads_the_same_events);
 	tcase_add_test(tests, a_pass_that_is_left_early_disturbs_no_later_one);
 	tcase_add_test(tests, a_damaged_trace_is_read_the_same_by_any_number_of_threads);
+	tcase_add_test(tests, details_that_are_left_out_change_nothing_else);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

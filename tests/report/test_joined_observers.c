@@ -78,6 +78,28 @@ static void count_closed(void *context, const struct observed_instance *instance
 	((unsigned *)context)[instance->node]++;
 }
 
+static void ignore_memory(void *context, const struct observed_memory *memory)
+{
+	ck_assert_ptr_nonnull(context);
+	ck_assert_ptr_nonnull(memory);
+}
+
+/* One that must see memory at once makes all see it at once. One without it does not matter. */
+START_TEST(memory_may_be_later_if_all_can_wait)
+{
+	const struct profile_observer can_wait = { .memory = ignore_memory,
+		.memory_may_be_later = true },
+				      at_once = { .memory = ignore_memory },
+				      without = { .level = count_level };
+	struct joined_observers joined = { .observers = { &can_wait, &without, &can_wait },
+		.count = 3 };
+
+	ck_assert(observers_join(&joined).memory_may_be_later);
+	joined.observers[2] = &at_once;
+	ck_assert(!observers_join(&joined).memory_may_be_later);
+}
+END_TEST
+
 START_TEST(each_gets_the_ranges_of_its_own_nodes)
 {
 	static const uint8_t nodes[3] = { 0, 1, 0 };
@@ -109,6 +131,7 @@ int main(void)
 
 	tcase_add_test(joining, each_gets_what_it_has_a_callback_for);
 	tcase_add_test(joining, each_gets_the_ranges_of_its_own_nodes);
+	tcase_add_test(joining, memory_may_be_later_if_all_can_wait);
 	suite_add_tcase(suite, joining);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
