@@ -1097,6 +1097,26 @@ static struct trace_builder *blocked(void)
 	return blocked_twice("read", 54 * US, "check", 6 * US);
 }
 
+/* As `blocked`; of its first kernel, all but the begin is another one, which begins and ends in the
+ * first wait. */
+static struct trace_builder *blocked_while_one_begins(void)
+{
+	struct program program = program_new();
+
+	build_push(program.builder, 1, 100, "train");
+	for (unsigned i = 0; i < 10; i++) {
+		const uint64_t at = 10 * US + i * 200 * US;
+
+		kernel(&program, "before", at, at + 2 * US, 29 * US);
+		kernel(&program, "inside", at + 5 * US, at + 31 * US, 21 * US);
+		wait_at(&program, "read", at + 30 * US, at + 54 * US);
+		wait_at(&program, "check", at + 60 * US, at + 61 * US);
+		kernel(&program, names[i % 5], at + 100 * US, at + 102 * US, 50 * US);
+	}
+	build_pop(program.builder, 1, 3 * MS);
+	return program_end(&program, 4 * MS);
+}
+
 static struct trace_builder *blocked_again_at_once(void)
 {
 	return blocked_twice("read", 54 * US, "check", 100);
@@ -1683,6 +1703,8 @@ static const struct rule_case {
 	{ blocked, "blocking-calls", "finding", "train/read," },
 	{ blocked, "blocking-calls", "finding", "same idle time as in the finding launch-bound" },
 	{ blocked, "blocking-calls", "finding", "meanwhile the GPU runs k_a for 44.00 us" },
+	{ blocked_while_one_begins, "blocking-calls", "finding",
+		"meanwhile the GPU runs inside for 210.00 us" },
 	{ blocked, "blocking-calls", "finding", "Remove the wait" },
 	{ blocked_by_item, "blocking-calls", "finding",
 		"reads of tensor values, such as .item(): 10 calls, 240.00 us" },
