@@ -88,9 +88,12 @@ static void keep_work_meanwhile(struct work_meanwhile *meanwhile, const struct a
 /* Keeps the work that runs when a call begins which may block. */
 static void keep_running_work(struct work_meanwhile *meanwhile, const struct activity *call)
 {
-	for (size_t i = 0; i < meanwhile->running_count; i++)
-		if (meanwhile->running[i].end_ns > call->begin_ns)
-			*(struct work_time *)spill_list_push(meanwhile->list) = meanwhile->running[i];
+	for (size_t i = 0; i < meanwhile->running_count; i++) {
+		const struct work_time *work = &meanwhile->running[i];
+
+		if (work->end_ns > call->begin_ns)
+			*(struct work_time *)spill_list_push(meanwhile->list) = *work;
+	}
 	meanwhile->running_count = 0;
 	meanwhile->blocked_until_ns = max_u64(meanwhile->blocked_until_ns, call->end_ns);
 }

@@ -220,9 +220,9 @@ void reader_rewind(struct trace_reader *reader);
 /* In the pass that begins, after reader_rewind, SAMPLE records are left out: all but a few, which
  * mark the times of payloads. For passes that use none of them. All else is the same. */
 void reader_leave_out_samples(struct trace_reader *reader);
-/* In the pass that begins, after reader_rewind, calls and tensors are not expanded: the record of a
- * call may be that of the call that it repeats, of which function and flags are the same and nothing
- * else. That of a tensor is not to be used. For passes that need no more. */
+/* In the pass that begins, after reader_rewind, calls and tensors are not expanded. The record of a
+ * call may be that of the call that it repeats: only function and flags are its own. The record of
+ * a tensor is not to be used. For passes that need no more. */
 void reader_leave_out_details(struct trace_reader *reader);
 
 /* Joins GPU records to launches in this pass (correlation_join.h). Called before its first
