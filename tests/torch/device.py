@@ -15,7 +15,7 @@ def launch(runner, folder, *arguments, env=None, **options):
         raise Skip("make cudasim-torch prepares the simulated device for this environment")
     folder.mkdir(exist_ok=True)
     return runner(folder, LAUNCHER, "-b", BUILD, ENVIRONMENT, *arguments,
-                  env={"OMP_NUM_THREADS": "1", "TMPDIR": str(folder), "PYTHONHASHSEED": "0", **(env or {})}, **options)
+                  env={"OMP_NUM_THREADS": "1", "TMPDIR": str(folder), "PYTORCH_KERNEL_CACHE_PATH": str(folder), "PYTHONHASHSEED": "0", **(env or {})}, **options)
 
 
 def plain(text):
