@@ -9,7 +9,7 @@ from harness import *
 from torch_trace import *
 
 SCRIPT = ROOT / "tests" / "torch" / "truth.py"
-SHORT_NS = 100000  # shorter times are not compared: both tools add their own cost
+SHORT_NS = 50000  # shorter times are not compared: both tools add their own cost
 NEAR = 0.05
 EACH_NS = 500 # the part of either tool's own cost that may be in the outer range
 ACCUMULATES = "torch::autograd::AccumulateGrad"
