@@ -234,7 +234,7 @@ bool memory_leaks_possible(const struct process *process)
 		return false;
 	late = late_steps_of(process->steps->count);
 	for (uint32_t i = 0; i < memory->level_count; i++) {
-		const struct memory_amounts *end = &memory->levels[i].at_end;
+		const struct memory_sums *end = &memory->levels[i].at_end;
 
 		if ((double)(end->allocs - end->frees) >=
 			GROWTH_STEPS_SHARE * (double)(late.to - late.from))

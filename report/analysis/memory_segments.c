@@ -22,7 +22,7 @@ struct memory_segments {
 
 struct memory_segments *memory_segments_new(void)
 {
-	struct memory_segments *map = xcalloc_apart(sizeof *map);
+	struct memory_segments *map = xcalloc_cache_aligned(sizeof *map);
 
 	map->segment_count = map->block_count = 1;
 	return map;

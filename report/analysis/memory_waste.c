@@ -453,10 +453,10 @@ static void keep_waste(void *context, const struct profile *profile)
 static void add_waste_pass(struct shared_pass *shared, uint64_t memory_end_ns, uint32_t *paths)
 {
 	struct process *process = shared->process;
-	struct waste_pass *pass = xcalloc_apart(sizeof *pass);
+	struct waste_pass *pass = xcalloc_cache_aligned(sizeof *pass);
 
 	*pass = (struct waste_pass){ .process = process,
-		.waste = xcalloc_apart(sizeof *pass->waste),
+		.waste = xcalloc_cache_aligned(sizeof *pass->waste),
 		.map = memory_segments_new(),
 		.end.at_ns = memory_end_ns,
 		.paths = paths };

@@ -23,7 +23,7 @@ void *xcalloc(size_t bytes)
 
 #define CACHE_LINE_BYTES 64u
 
-void *xcalloc_apart(size_t bytes)
+void *xcalloc_cache_aligned(size_t bytes)
 {
 	const size_t lines = (bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
 	void *memory = aligned_alloc(CACHE_LINE_BYTES, lines * CACHE_LINE_BYTES);

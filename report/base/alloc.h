@@ -9,9 +9,9 @@
 
 /* Returns `bytes` bytes of zeroed memory, never NULL. */
 void *xcalloc(size_t bytes);
-/* As xcalloc, in cache lines of its own: for what one thread writes while another writes what would
- * be beside it. */
-void *xcalloc_apart(size_t bytes);
+/* As xcalloc, aligned to whole cache lines that nothing else is in. So two threads that write
+ * beside each other do not slow each other down (false sharing). */
+void *xcalloc_cache_aligned(size_t bytes);
 
 /* Grows `*array` to at least `count` elements of `size` bytes. `*room` is its capacity, which
  * grows by half or to `count`. New elements are zeroed. */

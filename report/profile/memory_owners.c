@@ -157,10 +157,10 @@ static uint32_t find_site(
 
 struct memory_owners *memory_owners_new(void)
 {
-	struct memory_owners *memory = xcalloc_apart(sizeof *memory);
+	struct memory_owners *memory = xcalloc_cache_aligned(sizeof *memory);
 
-	memory->tables = xcalloc_apart(sizeof *memory->tables);
-	memory->end_serial = memory->active_serial = 1; /* no mark; snapshots begin with 0 */
+	memory->tables = xcalloc_cache_aligned(sizeof *memory->tables);
+	memory->end_serial = memory->active_serial = 1; /* no mark; sums since one begin with 0 */
 	memory->mappings = memory_mappings_new();
 	grow_allocations(memory->tables);
 	return memory;
@@ -203,10 +203,10 @@ static inline void note_peak_and_oom(struct memory_flow *flow, const struct memo
 /* Begins at 0 before the first change after the last mark. The sums up to the mark are not copied
  * here, because there may be a mark before each record. Reading sums that the last record has just
  * changed, in larger pieces than it wrote, would make the processor wait. */
-static inline void begin_at_mark(struct memory_amounts *since, uint64_t serial)
+static inline void begin_at_mark(struct memory_sums *since, uint64_t serial)
 {
 	if (since->serial != serial)
-		*since = (struct memory_amounts){ .serial = serial };
+		*since = (struct memory_sums){ .serial = serial };
 }
 
 static inline void begin_level_at_marks(
@@ -227,14 +227,14 @@ static inline void begin_change(
 	begin_level_at_marks(memory, level);
 }
 
-static inline void add_allocated(struct memory_amounts *since, uint64_t bytes)
+static inline void add_allocated(struct memory_sums *since, uint64_t bytes)
 {
 	since->alloc_bytes += bytes;
 	since->allocs++;
 	since->held += bytes;
 }
 
-static inline void add_freed(struct memory_amounts *since, uint64_t bytes)
+static inline void add_freed(struct memory_sums *since, uint64_t bytes)
 {
 	since->free_bytes += bytes;
 	since->frees++;
@@ -934,10 +934,10 @@ static void finish_tensor_level(struct memory_level *level)
 }
 
 /* Returns what `flow` had come to at the last mark. */
-static struct memory_amounts amounts_at_mark(
-	const struct memory_flow *flow, const struct memory_amounts *since)
+static struct memory_sums sums_at_mark(
+	const struct memory_flow *flow, const struct memory_sums *since)
 {
-	return (struct memory_amounts){ .alloc_bytes = flow->alloc_bytes - since->alloc_bytes,
+	return (struct memory_sums){ .alloc_bytes = flow->alloc_bytes - since->alloc_bytes,
 		.free_bytes = flow->free_bytes - since->free_bytes,
 		.allocs = flow->allocs - since->allocs,
 		.frees = flow->frees - since->frees,
@@ -947,10 +947,10 @@ static struct memory_amounts amounts_at_mark(
 /* Replaces what a site has come to by what it had come to at the end. */
 static void move_site_to_end(const struct memory_owners *memory, struct memory_flow *flow)
 {
-	struct memory_amounts end;
+	struct memory_sums end;
 
 	begin_at_mark(&flow->since_end, memory->end_serial);
-	end = amounts_at_mark(flow, &flow->since_end);
+	end = sums_at_mark(flow, &flow->since_end);
 	flow->alloc_bytes = end.alloc_bytes;
 	flow->free_bytes = end.free_bytes;
 	flow->allocs = end.allocs;
@@ -961,11 +961,11 @@ static void move_site_to_end(const struct memory_owners *memory, struct memory_f
 /* Sets what a level held at the end, and what came after it. */
 static void move_level_to_end(const struct memory_owners *memory, struct memory_level *level)
 {
-	const struct memory_amounts *end = &level->flow.since_end, *active = &level->since_active;
+	const struct memory_sums *end = &level->flow.since_end, *active = &level->since_active;
 
 	begin_level_at_marks(memory, level);
-	level->at_end = amounts_at_mark(&level->flow, end);
-	level->after_end = (struct memory_amounts){
+	level->at_end = sums_at_mark(&level->flow, end);
+	level->after_end = (struct memory_sums){
 		.alloc_bytes = end->alloc_bytes - active->alloc_bytes,
 		.free_bytes = end->free_bytes - active->free_bytes,
 		.allocs = end->allocs - active->allocs,

@@ -33,7 +33,7 @@
 
 /* What was allocated and released up to a point in time, and what was held then. Or what was
  * since then, and by how much more was held. */
-struct memory_amounts {
+struct memory_sums {
 	uint64_t alloc_bytes, free_bytes, allocs, frees, held;
 	uint64_t serial; /* memory_owners.end_serial or active_serial at that time */
 };
@@ -50,7 +50,7 @@ struct memory_flow {
 	 * memory_owners_finish. */
 	uint64_t at_oom;
 	uint64_t peak_serial, peak_held, oom_serial, oom_held;
-	struct memory_amounts since_end; /* what came after the last mark of the end */
+	struct memory_sums since_end; /* what came after the last mark of the end */
 };
 
 /* What PyTorch's allocator reports for a device. */
@@ -81,10 +81,10 @@ struct memory_level {
 	uint64_t peak_ns, serial;
 	uint64_t last_ns; /* MEMORY_TENSOR: of its last record */
 	uint64_t ooms;
-	struct memory_amounts since_active; /* what came after the last mark of activity */
+	struct memory_sums since_active; /* what came after the last mark of activity */
 	/* What was allocated and released up to the end, after it and before the shutdown, and
 	 * during the shutdown. `held` is set in the first one. After memory_owners_finish. */
-	struct memory_amounts at_end, after_end, shutdown;
+	struct memory_sums at_end, after_end, shutdown;
 };
 
 /* Where memory was allocated. */

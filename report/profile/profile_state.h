@@ -55,7 +55,7 @@ struct memory_marks {
 };
 
 /* What the handling of tensors changes that may be put off (reader_defer), and may run in another
- * thread. So it is apart from what the pass changes (xcalloc_apart). */
+ * thread. So it is in cache lines of its own (xcalloc_cache_aligned). */
 struct tensor_totals_by_owner {
 	struct memory_owners *memory;
 	const struct profile_observer *observer; /* NULL: none is reported to here */

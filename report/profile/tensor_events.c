@@ -122,7 +122,7 @@ static void add_tensors(void *context, const void *items, size_t count)
 
 void profile_tensors_begin(struct profile *profile)
 {
-	struct tensor_totals_by_owner *totals = xcalloc_apart(sizeof *totals);
+	struct tensor_totals_by_owner *totals = xcalloc_cache_aligned(sizeof *totals);
 
 	totals->memory = profile->memory;
 	if (profile_observes_memory_later(profile))

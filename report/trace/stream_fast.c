@@ -36,10 +36,11 @@ static const struct {
  * here. */
 static inline void copy_call(union expanded_call *to, const union expanded_call *from)
 {
-	enum { HALF = 8 };
+	enum { FIRST_WORDS = 8 };
 
-	memcpy(to->words, from->words, HALF * sizeof *to->words);
-	memcpy(to->words + HALF, from->words + HALF, sizeof *to - HALF * sizeof *to->words);
+	memcpy(to->words, from->words, FIRST_WORDS * sizeof *to->words);
+	memcpy(to->words + FIRST_WORDS, from->words + FIRST_WORDS,
+		sizeof *to - FIRST_WORDS * sizeof *to->words);
 }
 
 /* Returns the call that `again` describes, or NULL if it is malformed. If it repeats the same

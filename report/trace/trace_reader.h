@@ -413,8 +413,8 @@ static inline int reader_next(struct trace_reader *reader, struct trace_event *e
 		       : reader_next_any(reader, event);
 }
 
-/* As reader_next, but most events are not copied: `*event` points to the event in the reader, or to
- * `room`. It is valid until the next call. */
+/* As reader_next, without a copy where possible: sets `*event` to the event in the reader's memory,
+ * else to `room`. It is valid until the next call. */
 static inline __attribute__((always_inline)) int reader_next_in_place(
 	struct trace_reader *reader, struct trace_event *room, const struct trace_event **event)
 {

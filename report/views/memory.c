@@ -56,7 +56,7 @@ static void add_unrecorded(
 /* Adds a row for what was allocated and released in a time after the end, so that the rows of the
  * level add up. */
 static void add_after_end(struct process *process, struct rows *rows, uint32_t parent,
-	const struct memory_amounts *after, const char *name)
+	const struct memory_sums *after, const char *name)
 {
 	const struct memory_level *level = rows->rows[parent].of.level;
 	struct computed_row *computed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * test_alloc.c: memory that is apart shares no cache line with other memory.
+ * test_alloc.c: cache-aligned memory shares no cache line with other memory.
  */
 #include "report/base/alloc.h"
 
@@ -21,7 +21,7 @@ static uintptr_t last_line(const void *memory, size_t bytes)
 	return ((uintptr_t)memory + bytes - 1) / LINE;
 }
 
-START_TEST(what_is_apart_is_zeroed_and_shares_no_cache_line)
+START_TEST(cache_aligned_memory_is_zeroed_and_shares_no_cache_line)
 {
 	static const size_t sizes[] = { 1, 24, 63, 64, 65, 200 };
 	unsigned char *pieces[PIECES];
@@ -29,7 +29,7 @@ START_TEST(what_is_apart_is_zeroed_and_shares_no_cache_line)
 
 	for (size_t i = 0; i < PIECES; i++) {
 		bytes[i] = sizes[i % (sizeof sizes / sizeof *sizes)];
-		pieces[i] = i % 2 ? xcalloc(bytes[i]) : xcalloc_apart(bytes[i]);
+		pieces[i] = i % 2 ? xcalloc(bytes[i]) : xcalloc_cache_aligned(bytes[i]);
 		for (size_t at = 0; at < bytes[i]; at++)
 			ck_assert_uint_eq(pieces[i][at], 0);
 		memset(pieces[i], 0xff, bytes[i]);
@@ -51,7 +51,7 @@ int main(void)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_add_test(cases, what_is_apart_is_zeroed_and_shares_no_cache_line);
+	tcase_add_test(cases, cache_aligned_memory_is_zeroed_and_shares_no_cache_line);
 	suite_add_tcase(suite, cases);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
