@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/steps/step_evidence.h"
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/error.h"
 #include "report/gpu/device_timeline.h"
 #include <stdlib.h>
@@ -185,7 +186,7 @@ static struct search_thread *search_thread_of(
 
 	if (thread_state)
 		return thread_state;
-	thread_state = stream->user = xcalloc(sizeof *thread_state);
+	thread_state = stream->user = xcalloc_cache_aligned(sizeof *thread_state);
 	array_grow_zeroed(&search->threads, &search->thread_room, search->thread_count + 1,
 		sizeof(struct search_thread *));
 	search->threads[search->thread_count++] = thread_state;
@@ -200,7 +201,7 @@ static uint16_t evidence_thread_of(struct evidence_search *search,
 	if (!thread_state->thread) {
 		ARRAY_GROW(evidence->threads, evidence->thread_room, evidence->thread_count + 1);
 		evidence->threads[evidence->thread_count] = (struct evidence_thread){
-			.stream = stream->stream, .tid = stream->tid
+			.stream = stream->stream, .tid = reader_watched_tid(stream)
 		};
 		thread_state->thread = (uint32_t)++evidence->thread_count;
 	}
@@ -339,32 +340,17 @@ static bool ends_activity(struct evidence_search *search, const struct trace_eve
 	return false;
 }
 
-static void note_gpu_work(struct evidence_search *search, const struct trace_gpu *gpu)
-{
-	struct evidence_list *evidence = search->evidence;
-	uint64_t begin_ns, end_ns;
-
-	if (!reader_gpu_times(search->reader, gpu->start_ns, gpu->end_ns, &begin_ns, &end_ns))
-		return;
-	if (!evidence->last_gpu_ns || begin_ns < evidence->first_gpu_ns)
-		evidence->first_gpu_ns = begin_ns;
-	if (end_ns > evidence->last_gpu_ns)
-		evidence->last_gpu_ns = end_ns;
-}
-
-/* Notes when the GPU had work, and when the host was at work last. */
+/* Notes when the host was at work last. */
 static void note_activity(struct evidence_search *search, const struct trace_event *event)
 {
 	switch (event->kind) {
-	case TRACE_KERNEL:
-	case TRACE_GPU_COPY:
-	case TRACE_GPU_SET:
-		note_gpu_work(search, event->record);
-		return;
 	case EVENT_POP:
 		if (!ends_activity(search, event))
 			return;
 		break;
+	case TRACE_KERNEL:
+	case TRACE_GPU_COPY:
+	case TRACE_GPU_SET:
 	case TRACE_GPU_BATCH:
 	case EVENT_UNENDED:
 	case EVENT_LEFT_OPEN:
@@ -398,22 +384,24 @@ static bool is_capturing(struct evidence_search *search, uint32_t api)
 {
 	static const char *const names[] = { "StreamBeginCapture", "StreamEndCapture",
 		"GraphInstantiate" };
-	const struct trace_text name = reader_name(search->reader, api);
-	const size_t prefix = text_starts_with(name, "cuda") ? 4 : 2;
+	struct trace_text name;
+	size_t prefix;
 
+	if (api < search->name_room && search->captures[api] != CAPTURE_NOT_ASKED)
+		return search->captures[api] == CAPTURE_YES;
+	name = reader_name(search->reader, api);
+	prefix = text_starts_with(name, "cuda") ? 4 : 2;
 	/* An unknown id may be any number, so it must not be used as an index. */
 	if (!name.known)
 		return false;
 	if (api >= search->name_room)
 		array_grow_zeroed(&search->captures, &search->name_room, (size_t)api + 1, 1);
-	if (search->captures[api] == CAPTURE_NOT_ASKED) {
-		search->captures[api] = CAPTURE_NO;
-		for (size_t i = 0; name.length > prefix && i < sizeof names / sizeof *names; i++)
-			if (text_starts_with((struct trace_text){ name.bytes + prefix,
-						     name.length - (uint32_t)prefix, true },
-				    names[i]))
-				search->captures[api] = CAPTURE_YES;
-	}
+	search->captures[api] = CAPTURE_NO;
+	for (size_t i = 0; name.length > prefix && i < sizeof names / sizeof *names; i++)
+		if (text_starts_with((struct trace_text){ name.bytes + prefix,
+					     name.length - (uint32_t)prefix, true },
+			    names[i]))
+			search->captures[api] = CAPTURE_YES;
 	return search->captures[api] == CAPTURE_YES;
 }
 
@@ -520,27 +508,66 @@ static inline bool is_plain_range(struct evidence_search *search, const struct t
 	return true;
 }
 
+static void see_events(void *context, const struct trace_event *events, size_t count)
+{
+	struct evidence_search *search = context;
+
+	for (size_t i = 0; i < count; i++) {
+		if (__builtin_expect(is_plain_range(search, &events[i]), 1))
+			continue;
+		note_activity(search, &events[i]);
+		search_event(search, &events[i]);
+	}
+	search->evidence->last_ns = events[count - 1].time_ns;
+}
+
+/* When the first GPU operation begins and the last one ends. last_ns 0: there is none. */
+struct gpu_span {
+	uint64_t first_ns, last_ns;
+};
+
+static void extend_gpu_span(
+	struct gpu_span *span, struct trace_reader *reader, const struct trace_gpu *gpu)
+{
+	uint64_t begin_ns, end_ns;
+
+	if (!reader_gpu_times(reader, gpu->start_ns, gpu->end_ns, &begin_ns, &end_ns))
+		return;
+	if (!span->last_ns || begin_ns < span->first_ns)
+		span->first_ns = begin_ns;
+	span->last_ns = max_u64(span->last_ns, end_ns);
+}
+
+/* The host's events are searched in the thread that decodes them. GPU work is added to the timeline
+ * here. */
 static void search_trace(struct evidence_search *search, struct timeline *timeline)
 {
+	const struct event_watch watch = { .context = search,
+		.see = see_events,
+		.returns = { [TRACE_KERNEL] = true,
+			[TRACE_GPU_COPY] = true,
+			[TRACE_GPU_SET] = true,
+			[TRACE_GRAPH_LAUNCH] = true } };
+	struct trace_reader *reader = search->reader;
+	struct gpu_span span = { .last_ns = 0 };
 	const struct trace_event *event;
 	struct trace_event room;
 	int status;
 
-	reader_rewind(search->reader);
-	reader_leave_out_details(search->reader);
-	while ((status = reader_next_in_place(search->reader, &room, &event)) > 0) {
-		search->evidence->last_ns = event->time_ns;
-		if (__builtin_expect(is_plain_range(search, event), 1))
-			continue;
-		note_activity(search, event);
-		search_event(search, event);
-		if (timeline && timeline_needs(event->kind))
+	reader_rewind(reader);
+	reader_watch(reader, &watch);
+	while ((status = reader_next_in_place(reader, &room, &event)) > 0) {
+		if (event->kind != TRACE_GRAPH_LAUNCH)
+			extend_gpu_span(&span, reader, event->record);
+		if (timeline)
 			timeline_add(timeline, event);
 	}
 	if (status < 0)
-		fatal(STATUS_UNREADABLE, "%s", reader_error(search->reader));
+		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 	if (timeline)
 		timeline_end(timeline);
+	search->evidence->first_gpu_ns = span.first_ns;
+	search->evidence->last_gpu_ns = span.last_ns;
 	for (size_t i = 0; i < search->evidence->count; i++)
 		search->evidence->count_of[search->evidence->items[i].kind]++;
 	evidence_search_free(search);
@@ -550,9 +577,9 @@ struct evidence_list *step_evidence_read(
 	struct trace_reader *reader, const char *marker, struct timeline *timeline)
 {
 	struct evidence_search search = { .reader = reader,
+		.evidence = xcalloc_cache_aligned(sizeof *search.evidence),
 		.marker = marker && *marker ? marker : NULL };
 
-	search.evidence = xcalloc(sizeof *search.evidence);
 	if (may_have_steps(&search)) {
 		search_trace(&search, timeline);
 	} else {

@@ -90,27 +90,83 @@ static void fill_with_frequent(
 	batch->count = most;
 }
 
-/* Decodes as many events as fit. `first_event`: the number of events before. */
-static void fill_batch(struct reader_state *state, struct event_batch *batch, uint64_t first_event)
+/* Moves an event within a batch. */
+static void move_event(struct event_batch *batch, uint32_t to, uint32_t from)
 {
-	const uint32_t most = state->ahead.helper ? BATCH_EVENTS : SMALL_BATCH_EVENTS;
-	struct event_decoder *decoder = &state->decoder;
+	struct trace_event *event = &batch->events[to];
 
-	empty_batch(&state->ahead, batch);
-	batch->first_event = first_event;
-	batch->status = 1;
-	decoder->batch = batch;
+	if (to == from)
+		return;
+	*event = batch->events[from];
+	if (event->record != &batch->expanded[from])
+		return;
+	batch->expanded[to] = batch->expanded[from];
+	event->record = &batch->expanded[to];
+}
+
+/* Shows the events from `first` on to the watch, and keeps those that the user gets. */
+static void show_events(const struct event_watch *watch, struct event_batch *batch, uint32_t first)
+{
+	uint32_t kept = first;
+
+	if (first == batch->count)
+		return;
+	watch->see(watch->context, &batch->events[first], batch->count - first);
+	for (uint32_t i = first; i < batch->count; i++)
+		if (watch->returns[batch->events[i].kind])
+			move_event(batch, kept++, i);
+	batch->count = kept;
+}
+
+/* Fills a batch in a pass with a watch. The events are shown some at a time, so that they are in
+ * the first cache. */
+static void fill_watched(struct reader_state *state, struct event_batch *batch, uint32_t most)
+{
 	do {
-		fill_with_frequent(decoder, batch, most);
+		const uint32_t first = batch->count, room = most - first;
+
+		fill_with_frequent(&state->decoder, batch,
+			first + (room < SMALL_BATCH_EVENTS ? room : SMALL_BATCH_EVENTS));
+		show_events(&state->watch, batch, first);
+		if (batch->count == most)
+			return;
+		batch->status = decoder_next_any(&state->decoder, &batch->events[batch->count]);
+		if (batch->status <= 0)
+			return;
+		batch->count++;
+		show_events(&state->watch, batch, batch->count - 1);
+	} while (batch->count < most && batch->retired_bytes < BATCH_RETIRED_BYTES &&
+		 batch->read_bytes < BATCH_READ_BYTES);
+}
+
+static void fill_unwatched(struct reader_state *state, struct event_batch *batch, uint32_t most)
+{
+	do {
+		fill_with_frequent(&state->decoder, batch, most);
 		if (batch->count == most)
 			break;
-		batch->status = decoder_next_any(decoder, &batch->events[batch->count]);
+		batch->status = decoder_next_any(&state->decoder, &batch->events[batch->count]);
 		if (batch->status <= 0)
 			break;
 		if (state->join)
 			join_event(state->join, &batch->events[batch->count], &batch->joined);
 		batch->count++;
 	} while (batch->retired_bytes < BATCH_RETIRED_BYTES);
+}
+
+/* Decodes as many events as fit. `first_event`: the number of events before. */
+static void fill_batch(struct reader_state *state, struct event_batch *batch, uint64_t first_event)
+{
+	const uint32_t most = state->ahead.helper ? BATCH_EVENTS : SMALL_BATCH_EVENTS;
+
+	empty_batch(&state->ahead, batch);
+	batch->first_event = first_event;
+	batch->status = 1;
+	state->decoder.batch = batch;
+	if (state->watch.see)
+		fill_watched(state, batch, most);
+	else
+		fill_unwatched(state, batch, most);
 	batch->joined_end = batch->joined.count;
 	if (state->join && batch->status == 0)
 		join_end(state->join, &batch->joined);

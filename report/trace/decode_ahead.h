@@ -18,7 +18,8 @@
 #define BATCH_EVENTS 1024u               /* a batch that another thread takes */
 #define SMALL_BATCH_EVENTS 128u          /* stays in the first cache until it is read */
 #define BATCH_RETIRED_BYTES (512u << 10) /* a batch that keeps more ends */
-#define AHEAD_BATCHES 16u /* the threads wake each other once for half of them */
+#define BATCH_READ_BYTES (1u << 20)      /* so does one for which more was read */
+#define AHEAD_BATCHES 16u                /* the threads wake each other once for half of them */
 /* A smaller trace is decoded within a millisecond: a thread is not worth its start. */
 #define AHEAD_TRACE_BYTES (1u << 20)
 #define SPARE_BUFFERS 16u /* for payloads */

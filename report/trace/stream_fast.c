@@ -54,7 +54,7 @@ static const struct trace_head *expand_repeated_call(
 	union expanded_call *expanded = &batch_expanded(decoder->batch)->call;
 
 	if (__builtin_expect(was == state->repeated_from && again->head.size == sizeof *again, 1)) {
-		if (state->leaves_out_details)
+		if (state->watch.see && was->head.kind != TRACE_GRAPH_LAUNCH)
 			return &was->head;
 		copy_call(expanded, &state->call);
 		expanded->call.head.node = again->head.node;
@@ -102,7 +102,7 @@ bool stream_step_fast(struct event_decoder *decoder, struct trace_event *event)
 		}
 		head = call;
 	} else if ((head->kind == TRACE_TENSOR || head->kind == TRACE_TENSOR_NEXT) &&
-		   !state->leaves_out_details) {
+		   !state->watch.see) {
 		head = tensor_delta_expand(
 			&state->tensor_totals, head, &batch_expanded(decoder->batch)->tensor);
 	}

@@ -16,7 +16,7 @@ struct trace_text reader_name(struct trace_reader *reader, uint32_t name)
 	if (name == 0)
 		return no_text;
 	if (name >= dictionary->name_end || !dictionary->names[name].bytes) {
-		reader->state->unknown_names++;
+		__atomic_fetch_add(&reader->state->unknown_names, 1, __ATOMIC_RELAXED);
 		return no_text;
 	}
 	return (struct trace_text){ dictionary->names[name].bytes, dictionary->names[name].length,

@@ -30,7 +30,8 @@ void reader_rewind(struct trace_reader *reader)
 		state->streams[i].tid = 0;
 	}
 	state->unknown_names = state->gpu_clock_violations = 0;
-	state->leaves_out_samples = state->leaves_out_details = false;
+	state->leaves_out_samples = false;
+	state->watch = (struct event_watch){ .see = NULL };
 	reader->next = reader->end = NULL;
 }
 
@@ -39,9 +40,14 @@ void reader_leave_out_samples(struct trace_reader *reader)
 	reader->state->leaves_out_samples = true;
 }
 
-void reader_leave_out_details(struct trace_reader *reader)
+void reader_watch(struct trace_reader *reader, const struct event_watch *watch)
 {
-	reader->state->leaves_out_details = true;
+	reader->state->watch = *watch;
+}
+
+uint32_t reader_watched_tid(const struct trace_stream *stream)
+{
+	return stream->cursor->tid;
 }
 
 static struct trace_reader *open_reader(int fd, uint64_t file_bytes, bool may_grow,
@@ -281,7 +287,7 @@ const struct trace_integrity *reader_integrity(struct trace_reader *reader)
 	struct trace_integrity *all = &state->integrity;
 
 	*all = reached->integrity;
-	all->unknown_names += state->unknown_names;
+	all->unknown_names += __atomic_load_n(&state->unknown_names, __ATOMIC_RELAXED);
 	all->clock_violations += state->gpu_clock_violations;
 	all->lost_events = 0;
 	for (unsigned i = 0; i < TRACE_LOSS_KINDS; i++)

@@ -220,10 +220,23 @@ void reader_rewind(struct trace_reader *reader);
 /* In the pass that begins, after reader_rewind, SAMPLE records are left out: all but a few, which
  * mark the times of payloads. For passes that use none of them. All else is the same. */
 void reader_leave_out_samples(struct trace_reader *reader);
-/* In the pass that begins, after reader_rewind, calls and tensors are not expanded. The record of a
- * call may be that of the call that it repeats: only function and flags are its own. The record of
- * a tensor is not to be used. For passes that need no more. */
-void reader_leave_out_details(struct trace_reader *reader);
+
+/* Sees the events of a pass in the thread that decodes them, as soon as they are decoded. */
+struct event_watch {
+	void *context;
+	/* Receives all events, in order, some at a time. They are valid within the call. It may
+	 * use `user` of their streams, reader_watched_tid, and functions that read the dictionary.
+	 * Calls and tensors are not expanded: the record of a call may be that of the call that
+	 * it repeats, and only function and flags are its own, unless it launches a graph. The
+	 * record of a tensor is not to be used. */
+	void (*see)(void *context, const struct trace_event *events, size_t count);
+	bool returns[EVENT_KINDS]; /* the kinds that reader_next returns; others are only seen */
+};
+/* Called after reader_rewind, for the pass that begins, which must not join or defer. */
+void reader_watch(struct trace_reader *reader, const struct event_watch *watch);
+/* Returns the thread id of the stream of an event that is seen, unless the stream has ended: its
+ * `tid` is for the user of reader_next. */
+uint32_t reader_watched_tid(const struct trace_stream *stream);
 
 /* Joins GPU records to launches in this pass (correlation_join.h). Called before its first
  * event. */

@@ -81,14 +81,16 @@ struct reader_state {
 	struct correlation_join *join;     /* NULL: this pass joins nothing */
 	struct trace_stream *ended_stream; /* its EVENT_STREAM_END was returned */
 	bool leaves_out_samples;           /* of reader_leave_out_samples */
-	bool leaves_out_details;           /* of reader_leave_out_details */
+	struct event_watch watch;          /* see: NULL: this pass has none */
 	bool failed;
 	char error[READER_ERROR_BYTES];
 
 	struct decode_ahead ahead;
-	struct trace_integrity integrity;             /* of reader_integrity */
-	uint64_t unknown_names, gpu_clock_violations; /* counted by calls of this pass */
-	uint32_t near_piece;                          /* of the stamp that was converted last */
+	struct trace_integrity integrity; /* of reader_integrity */
+	/* Counted by calls of this pass; unknown_names also by calls of a watch, in the thread that
+	 * decodes. */
+	uint64_t unknown_names, gpu_clock_violations;
+	uint32_t near_piece; /* of the stamp that was converted last */
 };
 
 /* The merge_* functions choose the stream that returns the next record. */
