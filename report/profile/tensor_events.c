@@ -105,6 +105,8 @@ static void report_tensor(const struct tensor_totals_by_owner *totals,
 				.address = tensor->record->address });
 }
 
+#define TENSORS_AHEAD 6u
+
 /* May run in another thread, which has `context` and its memory until reader_run_deferred. */
 static void add_tensors(void *context, const void *items, size_t count)
 {
@@ -114,6 +116,9 @@ static void add_tensors(void *context, const void *items, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct memory_change change = { .node = 0 };
 
+		/* With two threads, the record has left this thread's cache. */
+		if (i + TENSORS_AHEAD < count)
+			__builtin_prefetch(tensors[i + TENSORS_AHEAD].record);
 		add_tensor(totals, &tensors[i], &change);
 		if (totals->observer)
 			report_tensor(totals, &tensors[i], &change);
