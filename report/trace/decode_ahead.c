@@ -2,6 +2,7 @@
 #include "report/trace/trace_reader_state.h"
 
 #include "report/base/alloc.h"
+#include "report/base/compare.h"
 #include "report/base/progress.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void empty_batch(struct decode_ahead *ahead, struct event_batch *batch)
 	batch->deferred_count = 0;
 	batch->retired_bytes = batch->tid_count = 0;
 	batch->read_bytes = 0;
-	batch->count = 0;
+	batch->count = batch->expanded_count = 0;
 }
 
 static struct pass_progress pass_progress(const struct reader_state *state)
@@ -67,6 +68,12 @@ static struct pass_progress pass_progress(const struct reader_state *state)
 		.early_gpu = state->ring.early_gpu };
 }
 
+/* Keeps the expanded record of an event, if it has one. */
+static inline void keep_expanded(struct event_batch *batch, const struct trace_event *event)
+{
+	batch->expanded_count += event->record == &batch->expanded[batch->expanded_count];
+}
+
 /* Decodes the frequent events of the current stream, at most as many as fit. */
 static void fill_with_frequent(
 	struct event_decoder *decoder, struct event_batch *batch, uint32_t most)
@@ -76,82 +83,90 @@ static void fill_with_frequent(
 	struct trace_event *event = &batch->events[batch->count];
 
 	for (const struct trace_event *end = &batch->events[most]; event < end; event++) {
-		const struct stream_run *run = decoder->run;
+		struct stream_run *run = decoder->run;
 
 		if (decoder_next_short(decoder, event))
 			continue;
 		batch->count = (uint32_t)(event - batch->events);
-		if (has_ring || !decoder->until || run->word == run->end ||
-			!stream_step_fast(decoder, event))
+		if (has_ring || !decoder->until || run->word == run->end)
 			return;
+		run->word += *run->word == 0; /* padding */
+		if (run->word == run->end || !stream_step_fast(decoder, event))
+			return;
+		keep_expanded(batch, event);
 		if (join)
 			join_event(join, event, &batch->joined);
 	}
 	batch->count = most;
 }
 
-/* Moves an event within a batch. */
-static void move_event(struct event_batch *batch, uint32_t to, uint32_t from)
+/* Decodes the next event, of any kind. Returns false if there is none. */
+static bool fill_with_any(struct reader_state *state, struct event_batch *batch)
 {
-	struct trace_event *event = &batch->events[to];
+	struct trace_event *event = &batch->events[batch->count];
 
-	if (to == from)
-		return;
-	*event = batch->events[from];
-	if (event->record != &batch->expanded[from])
-		return;
-	batch->expanded[to] = batch->expanded[from];
-	event->record = &batch->expanded[to];
-}
-
-/* Shows the events from `first` on to the watch, and keeps those that the user gets. */
-static void show_events(const struct event_watch *watch, struct event_batch *batch, uint32_t first)
-{
-	uint32_t kept = first;
-
-	if (first == batch->count)
-		return;
-	watch->see(watch->context, &batch->events[first], batch->count - first);
-	for (uint32_t i = first; i < batch->count; i++)
-		if (watch->returns[batch->events[i].kind])
-			move_event(batch, kept++, i);
-	batch->count = kept;
-}
-
-/* Fills a batch in a pass with a watch. The events are shown some at a time, so that they are in
- * the first cache. */
-static void fill_watched(struct reader_state *state, struct event_batch *batch, uint32_t most)
-{
-	do {
-		const uint32_t first = batch->count, room = most - first;
-
-		fill_with_frequent(&state->decoder, batch,
-			first + (room < SMALL_BATCH_EVENTS ? room : SMALL_BATCH_EVENTS));
-		show_events(&state->watch, batch, first);
-		if (batch->count == most)
-			return;
-		batch->status = decoder_next_any(&state->decoder, &batch->events[batch->count]);
-		if (batch->status <= 0)
-			return;
-		batch->count++;
-		show_events(&state->watch, batch, batch->count - 1);
-	} while (batch->count < most && batch->retired_bytes < BATCH_RETIRED_BYTES &&
-		 batch->read_bytes < BATCH_READ_BYTES);
+	batch->status = decoder_next_any(&state->decoder, event);
+	if (batch->status <= 0)
+		return false;
+	batch->count++;
+	keep_expanded(batch, event);
+	if (state->join)
+		join_event(state->join, event, &batch->joined);
+	return true;
 }
 
 static void fill_unwatched(struct reader_state *state, struct event_batch *batch, uint32_t most)
 {
-	do {
+	do
 		fill_with_frequent(&state->decoder, batch, most);
-		if (batch->count == most)
-			break;
-		batch->status = decoder_next_any(&state->decoder, &batch->events[batch->count]);
-		if (batch->status <= 0)
-			break;
-		if (state->join)
-			join_event(state->join, &batch->events[batch->count], &batch->joined);
-		batch->count++;
-	} while (batch->retired_bytes < BATCH_RETIRED_BYTES);
+	while (batch->count < most && fill_with_any(state, batch) &&
+		batch->retired_bytes < BATCH_RETIRED_BYTES);
+}
+
+/* Appends an event of the same batch, with its expanded record. */
+static void append_event(struct event_batch *batch, const struct trace_event *from)
+{
+	const union expanded_record *record = from->record;
+	struct trace_event *event = &batch->events[batch->count++];
+
+	*event = *from;
+	if (record < batch->expanded || record >= batch->expanded + BATCH_EVENTS)
+		return;
+	batch->expanded[batch->expanded_count] = *record;
+	event->record = &batch->expanded[batch->expanded_count++];
+}
+
+/* Decodes some events, shows them to the watch, and keeps those that the user gets. Returns false
+ * if there is none. */
+static bool fill_and_show(struct reader_state *state, struct event_batch *batch, uint32_t most)
+{
+	const struct event_watch *watch = &state->watch;
+	const uint32_t first = batch->count, first_expanded = batch->expanded_count;
+	bool has_more = true;
+	uint32_t end;
+
+	fill_with_frequent(&state->decoder, batch, most);
+	if (batch->count == first)
+		has_more = fill_with_any(state, batch);
+	end = batch->count;
+	if (end != first)
+		watch->see(watch->context, &batch->events[first], end - first);
+	batch->count = first;
+	batch->expanded_count = first_expanded;
+	for (uint32_t i = first; i < end; i++)
+		if (watch->returns[batch->events[i].kind])
+			append_event(batch, &batch->events[i]);
+	return has_more;
+}
+
+/* Shows so few events at a time that they are in the first cache. */
+static void fill_watched(struct reader_state *state, struct event_batch *batch, uint32_t most)
+{
+	while (batch->count < most && batch->retired_bytes < BATCH_RETIRED_BYTES &&
+		batch->read_bytes < BATCH_READ_BYTES)
+		if (!fill_and_show(state, batch,
+			    (uint32_t)min_u64(most, batch->count + SMALL_BATCH_EVENTS)))
+			return;
 }
 
 /* Decodes as many events as fit. `first_event`: the number of events before. */

@@ -50,8 +50,8 @@ struct pass_progress {
 
 struct event_batch {
 	struct trace_event events[BATCH_EVENTS];
-	union expanded_record expanded[BATCH_EVENTS]; /* of the event with the same index */
-	uint32_t count;
+	union expanded_record expanded[BATCH_EVENTS]; /* of some of the events, in their order */
+	uint32_t count, expanded_count;
 	int status;           /* what comes after the events: 1 a batch, 0 the end, -1 a failure */
 	uint64_t first_event; /* number of events in the batches before */
 	struct stream_tid *tids; /* sorted by `at` */
@@ -103,7 +103,7 @@ int decode_ahead_next(struct trace_reader *reader, struct trace_event *event);
 /* Returns room for the record of the next event, if it is not in the payload. */
 static inline union expanded_record *batch_expanded(struct event_batch *batch)
 {
-	return &batch->expanded[batch->count];
+	return &batch->expanded[batch->expanded_count];
 }
 
 /* Returns the number of events of this pass. */
