@@ -98,8 +98,9 @@ static struct instance *waiting_instance(struct profile *profile, const struct t
 	return instance;
 }
 
-/* A graph that was launched in no range belongs to the ranges of its capture. */
-static void prepare_graph_launch(
+/* Sets the node of the launched graph, and returns it. A graph that was launched in no range belongs
+ * to the ranges of its capture. */
+static uint32_t prepare_graph_launch(
 	struct profile *profile, struct gpu_launch *launch, const struct trace_graph_launch *record)
 {
 	const uint32_t replays = launch->in_range ? 0
@@ -112,6 +113,7 @@ static void prepare_graph_launch(
 	}
 	launch->graph_node = graph_node(profile, launch->node, record);
 	profile->tree->nodes[launch->graph_node].calls += launch->counts;
+	return launch->graph_node;
 }
 
 /* Whether the call moves 0 bytes, so that no GPU record is expected. Imported traces have no
@@ -130,6 +132,7 @@ static void add_pending_launch(
 {
 	struct profile_state *state = profile->state;
 	struct gpu_launch *launch;
+	uint32_t graph = 0;
 
 	if (!call_awaits_record(call->record))
 		return;
@@ -152,9 +155,9 @@ static void add_pending_launch(
 	if (call->record->correlation < state->first_correlation)
 		state->first_correlation = call->record->correlation;
 	if (event->kind == TRACE_GRAPH_LAUNCH)
-		prepare_graph_launch(profile, launch, event->record);
-	if (launch->counts)
-		launch->instance = waiting_instance(profile, event, call, launch->graph_node);
+		graph = prepare_graph_launch(profile, launch, event->record);
+	if (state->counting)
+		launch->instance = waiting_instance(profile, event, call, graph);
 	if (event->steps)
 		profile_apply_join_steps(profile, reader_join_steps(profile->reader, event));
 }
