@@ -290,7 +290,7 @@ static void begin_pass(struct reader_state *state)
 	ahead->most = ahead->helper ? AHEAD_BATCHES : 1;
 	for (size_t i = 0; i < ahead->most; i++)
 		if (!ahead->batches[i])
-			ahead->batches[i] = xcalloc(sizeof *ahead->batches[i]);
+			ahead->batches[i] = xcalloc_cache_aligned(sizeof *ahead->batches[i]);
 	if (ahead->helper)
 		helper_start(ahead->helper);
 }

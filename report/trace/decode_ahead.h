@@ -24,10 +24,12 @@
 #define AHEAD_TRACE_BYTES (1u << 20)
 #define SPARE_BUFFERS 16u /* for payloads */
 
+/* In cache lines of its own, as an event is: what moves from one thread to the other is lines. */
 union expanded_record {
-	union expanded_call call;
+	_Alignas(64) union expanded_call call;
 	struct trace_tensor tensor;
 };
+static_assert(sizeof(struct trace_event) == 64, "an event is a cache line");
 
 /* From event `at` of the batch on, `stream` has the thread id `tid`. */
 struct stream_tid {
