@@ -29,6 +29,7 @@ struct call_table {
 
 struct first_calls_pass {
 	const struct process *process;
+	bool *is_long; /* by name: a range of it took FIRST_CALL_NS_MIN or more */
 	struct call_table by_name, by_kernel, by_node;
 	struct call_history launches; /* of all kernels */
 };
@@ -81,6 +82,7 @@ static void restart_first_calls(void *context)
 	free_tables(context);
 }
 
+/* Ranges of a name, or of a node, of which none is long enough to be slow are not kept. */
 static void add_range(void *context, const struct observed_instance *instance)
 {
 	struct first_calls_pass *pass = context;
@@ -90,9 +92,25 @@ static void add_range(void *context, const struct observed_instance *instance)
 	if (!instance->trace_node || instance->node >= tree->count)
 		return;
 	call.name = tree->nodes[instance->node].name;
+	if (!pass->is_long[call.name])
+		return;
 	call.tid = thread_of_stream(pass->process->reader, instance->stream);
 	add_to_table(&pass->by_name, call.name, &call);
-	add_to_table(&pass->by_node, instance->node, &call);
+	if (tree->nodes[instance->node].max_ns >= FIRST_CALL_NS_MIN)
+		add_to_table(&pass->by_node, instance->node, &call);
+}
+
+/* Sets `is_long`. Returns false if no range is long enough. */
+static bool find_long_names(struct first_calls_pass *pass)
+{
+	const struct tree *tree = pass->process->profile->tree;
+	bool is_any = false;
+
+	pass->is_long = xcalloc(string_table_count(pass->process->texts) + 1);
+	for (uint32_t node = 0; node < tree->count; node++)
+		if (tree->nodes[node].max_ns >= FIRST_CALL_NS_MIN)
+			pass->is_long[tree->nodes[node].name] = is_any = true;
+	return is_any;
 }
 
 static void read_ranges(struct first_calls_pass *pass)
@@ -103,7 +121,9 @@ static void read_ranges(struct first_calls_pass *pass)
 	const struct profile_options options = profile_options_for_observer(
 		pass->process->profile, &observer);
 
-	profile_free(profile_build(pass->process->reader, pass->process->texts, &options));
+	if (find_long_names(pass))
+		profile_free(profile_build(pass->process->reader, pass->process->texts, &options));
+	free(pass->is_long);
 }
 
 static void read_launches(struct first_calls_pass *pass, struct process *process)
