@@ -12,7 +12,7 @@ FUZZ = BUILD=$(BUILD)/fuzz CC='$(FUZZ_CLANG)' OPT='-O2 -g' CFLAGS='-fsanitize=$(
 	FUZZ_COUNT='-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp'
 
 # What a host of many calls in one process stands in for.
-FUZZ_WRAPPED = exit malloc calloc realloc free strdup fopen fdopen tmpfile fclose opendir closedir cache_key_of cache_open
+FUZZ_WRAPPED = exit malloc calloc realloc aligned_alloc free mmap mremap munmap strdup fopen fdopen tmpfile fclose opendir closedir cache_key_of cache_open
 FUZZ_SHARED = $(addprefix $(BUILD)/tests/fuzz/,host.o printed.o mutate.o mutate_json.o mutate_database.o target.o report_main.o python_lines.o)
 FUZZ_LINKED = $(BUILD)/tests/libfixtures.a $(CHECK_LIBS) $(REPORT_LIBS) -ldl -lpthread $(addprefix -Wl$(comma)--wrap=,$(FUZZ_WRAPPED))
 comma = ,

@@ -24,7 +24,11 @@
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
 void __real_free(void *memory);
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__real_mremap(void *memory, size_t before, size_t bytes, int flags);
+int __real_munmap(void *memory, size_t bytes);
 char *__real_strdup(const char *text);
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__real_fdopen(int fd, const char *mode);
@@ -37,7 +41,11 @@ _Noreturn void __real_exit(int status);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 void __wrap_free(void *memory);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mremap(void *memory, size_t before, size_t bytes, int flags);
+int __wrap_munmap(void *memory, size_t bytes);
 char *__wrap_strdup(const char *text);
 FILE *__wrap_fopen(const char *path, const char *mode);
 FILE *__wrap_fdopen(int fd, const char *mode);
@@ -51,9 +59,10 @@ int report_main(int argc, char **argv);
 
 /* What was had in this call and not given back: a hash table of pointers, and how to give each
  * back. */
-enum had { HAD_NOTHING, HAD_MEMORY, HAD_FILE, HAD_FOLDER, HAD_GONE };
+enum had { HAD_NOTHING, HAD_MEMORY, HAD_MAPPING, HAD_FILE, HAD_FOLDER, HAD_GONE };
 static struct had_thing {
 	void *thing;
+	size_t bytes; /* of a mapping */
 	enum had had;
 } * things;
 static size_t thing_count, thing_room;
@@ -74,7 +83,7 @@ static size_t slot_of(const void *thing)
 	return (size_t)(hash >> 20) & (thing_room - 1);
 }
 
-static void put_thing(void *thing, enum had had)
+static void put_thing(void *thing, size_t bytes, enum had had)
 {
 	size_t at = slot_of(thing);
 
@@ -82,7 +91,7 @@ static void put_thing(void *thing, enum had had)
 		!(things[at].had == HAD_GONE && things[at].thing == thing))
 		at = (at + 1) & (thing_room - 1);
 	thing_count += things[at].had == HAD_NOTHING;
-	things[at] = (struct had_thing){ thing, had };
+	things[at] = (struct had_thing){ thing, bytes, had };
 }
 
 static void more_room(void)
@@ -97,17 +106,22 @@ static void more_room(void)
 		abort();
 	for (size_t i = 0; i < old_room; i++)
 		if (old[i].had != HAD_NOTHING && old[i].had != HAD_GONE)
-			put_thing(old[i].thing, old[i].had);
+			put_thing(old[i].thing, old[i].bytes, old[i].had);
 	__real_free(old);
 }
 
-static void had(void *thing, enum had what)
+static void had_bytes(void *thing, size_t bytes, enum had what)
 {
 	if (!inside || !thing)
 		return;
 	if (thing_count + 1 > thing_room / 2)
 		more_room();
-	put_thing(thing, what);
+	put_thing(thing, bytes, what);
+}
+
+static void had(void *thing, enum had what)
+{
+	had_bytes(thing, 0, what);
 }
 
 static void gave_back(const void *thing)
@@ -161,10 +175,50 @@ void *__wrap_realloc(void *memory, size_t bytes)
 	return moved;
 }
 
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+	void *memory;
+
+	check_amount(bytes);
+	memory = __real_aligned_alloc(alignment, bytes);
+	had(memory, HAD_MEMORY);
+	return memory;
+}
+
 void __wrap_free(void *memory)
 {
 	gave_back(memory);
 	__real_free(memory);
+}
+
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	void *memory;
+
+	check_amount(bytes);
+	memory = __real_mmap(at, bytes, protection, flags, fd, offset);
+	had_bytes(memory == MAP_FAILED ? NULL : memory, bytes, HAD_MAPPING);
+	return memory;
+}
+
+/* The report grows mappings, and gives no address. */
+void *__wrap_mremap(void *memory, size_t before, size_t bytes, int flags)
+{
+	void *moved;
+
+	check_amount(bytes);
+	moved = __real_mremap(memory, before, bytes, flags);
+	if (moved == MAP_FAILED)
+		return moved;
+	gave_back(memory);
+	had_bytes(moved, bytes, HAD_MAPPING);
+	return moved;
+}
+
+int __wrap_munmap(void *memory, size_t bytes)
+{
+	gave_back(memory);
+	return __real_munmap(memory, bytes);
 }
 
 char *__wrap_strdup(const char *text)
@@ -233,6 +287,9 @@ static void give_all_back(void)
 		switch (things[i].had) {
 		case HAD_MEMORY:
 			__real_free(things[i].thing);
+			break;
+		case HAD_MAPPING:
+			__real_munmap(things[i].thing, things[i].bytes);
 			break;
 		case HAD_FILE:
 			__real_fclose(things[i].thing);
