@@ -193,32 +193,6 @@ static void range_closed(struct collectives *collectives, struct trace_reader *r
 
 COMPARE_BY_THREE(by_communicator, struct collective, communicator, start_ns, end_ns)
 
-/* `exposed`: receives the GPU work; NULL: reads ranges. */
-static void read_collectives(
-	struct collectives *collectives, struct trace_reader *reader, struct exposed_time *exposed)
-{
-	const bool ranges = !exposed;
-	struct kernel_kinds known = { .room = 0 };
-	struct trace_event event;
-	int status;
-
-	collectives->ranges = ranges;
-	reader_rewind(reader);
-	while ((status = reader_next(reader, &event)) > 0) {
-		if (exposed)
-			exposed_time_add(exposed, &event);
-		if (!ranges && event.kind == TRACE_KERNEL)
-			add_kernel_collective(collectives, reader, &known, event.record);
-		else if (ranges && event.kind == TRACE_START)
-			range_opened(collectives, reader, &event);
-		else if (ranges && event.kind == TRACE_END)
-			range_closed(collectives, reader, &event);
-	}
-	free(known.all);
-	if (status < 0)
-		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
-}
-
 /* Drops ranges without an end, and sends and receives with an unknown rank. */
 static void drop_unusable(struct collectives *collectives)
 {
@@ -324,13 +298,33 @@ static uint64_t launch_begin(struct trace_reader *reader, const struct trace_eve
 	return event->time_ns > took ? event->time_ns - took : 0;
 }
 
+/* What is known of the call that launched a collective. */
+struct launch {
+	uint64_t begin_ns;
+	uint64_t range_ns; /* begin of the innermost range around it; UINT64_MAX: none */
+	uint64_t order;    /* number of launches before it */
+	uint32_t tid, node;
+	bool is_graph;
+};
+
+static struct launch describe_launch(
+	struct trace_reader *reader, const struct trace_event *event, uint64_t order)
+{
+	return (struct launch){ .begin_ns = launch_begin(reader, event),
+		.range_ns = innermost_range_begin(event),
+		.order = order,
+		.tid = event->stream->tid,
+		.node = event->node,
+		.is_graph = event->kind == TRACE_GRAPH_LAUNCH };
+}
+
 /* `call`: of NCCL; NULL: not known. */
 static void set_request_time(struct collective *collective, struct trace_reader *reader,
-	const struct trace_event *event, const struct collective_call *call, bool waits_in_call)
+	const struct launch *launch, const struct collective_call *call, bool waits_in_call)
 {
 	const uint64_t entered = !waits_in_call ? UINT64_MAX
 				 : call         ? call->begin_ns
-						: innermost_range_begin(event);
+						: launch->range_ns;
 
 	collective->requested_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
 	if (entered != UINT64_MAX &&
@@ -410,31 +404,38 @@ struct call_sources {
 	struct collective_sizes *sizes;
 };
 
+static void set_launch(struct collectives *collectives, struct trace_reader *reader,
+	const struct call_sources *sources, struct collective *collective,
+	const struct launch *launch)
+{
+	const struct collective_call *call;
+	struct collective_size size;
+
+	collective->launched_ns = launch->begin_ns;
+	collective->launch_node = launch->is_graph ? 0 : launch->node;
+	call = collective_calls_find(sources->calls, launch->tid, launch->begin_ns,
+		collectives->communicators[collective->communicator].device);
+	size = collective_call_size(call, sources->sizes, launch->node);
+	collective->bytes = size.bytes;
+	collective->bus_bytes = size.bus_bytes;
+	set_request_time(collective, reader, launch, call, collectives->waits_in_call);
+	if (!name_by_call(collectives, call, collective) && collective->kind == COLLECTIVE_PAIR)
+		name_pair(collectives, reader, collective, launch->node);
+}
+
 static void match_launch(struct collectives *collectives, struct trace_reader *reader,
 	const struct call_sources *sources, const struct collective_index *awaited,
 	const struct trace_event *event)
 {
 	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
-	const struct collective_call *call;
-	struct collective_size size;
 
 	for (size_t i = correlation ? first_awaited(awaited, collectives->count, correlation)
 				    : collectives->count;
 		i < collectives->count && awaited[i].correlation == correlation; i++) {
-		struct collective *collective = &collectives->all[awaited[i].collective];
+		const struct launch launch = describe_launch(reader, event, 0);
 
-		collective->launched_ns = launch_begin(reader, event);
-		collective->launch_node = event->kind == TRACE_LAUNCH ? event->node : 0;
-		call = collective_calls_find(sources->calls, event->stream->tid,
-			collective->launched_ns,
-			collectives->communicators[collective->communicator].device);
-		size = collective_call_size(call, sources->sizes, event->node);
-		collective->bytes = size.bytes;
-		collective->bus_bytes = size.bus_bytes;
-		set_request_time(collective, reader, event, call, collectives->waits_in_call);
-		if (!name_by_call(collectives, call, collective) &&
-			collective->kind == COLLECTIVE_PAIR)
-			name_pair(collectives, reader, collective, event->node);
+		set_launch(collectives, reader, sources, &collectives->all[awaited[i].collective],
+			&launch);
 	}
 }
 
@@ -451,9 +452,8 @@ static struct collective_index *list_awaited(const struct collectives *collectiv
 
 /* Reads the trace a second time, to find when each collective was launched. */
 static void find_launches(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_calls *calls)
+	const struct call_sources *sources)
 {
-	const struct call_sources sources = { calls, collective_sizes_new(reader) };
 	struct collective_index *awaited = list_awaited(collectives);
 	struct trace_event event;
 	int status;
@@ -461,7 +461,7 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
 		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
-			match_launch(collectives, reader, &sources, awaited, &event);
+			match_launch(collectives, reader, sources, awaited, &event);
 		else if (collectives->waits_in_call &&
 			 (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
 			remember_range_begin(&event);
@@ -469,9 +469,137 @@ static void find_launches(struct collectives *collectives, struct trace_reader *
 			free_thread_ranges(event.stream);
 	}
 	free(awaited);
-	collective_sizes_free(sources.sizes);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
+}
+
+/* The launch of a collective. */
+struct matched_launch {
+	struct launch launch;
+	size_t collective;
+};
+
+static int by_launch_order(const void *left, const void *right)
+{
+	const struct matched_launch *a = left, *b = right;
+
+	return a->launch.order != b->launch.order ? COMPARE(a->launch.order, b->launch.order)
+						  : COMPARE(a->collective, b->collective);
+}
+
+/* A pass over the trace for collectives. It finds kernels, with their launches if these are before
+ * them in the trace, and until there is one, ranges. */
+struct collectives_pass {
+	struct trace_reader *reader;
+	struct collectives kernels, ranges;
+	struct kernel_kinds known;
+	struct exposed_time *exposed;
+	bool waits_in_call;
+	struct launch *launches; /* by slot (reader_join) */
+	size_t launch_room;
+	uint64_t launch_count;
+	struct matched_launch *matched;
+	size_t matched_count, matched_room;
+};
+
+static void note_launch(struct collectives_pass *pass, const struct trace_event *event)
+{
+	if (!call_awaits_record(event->record))
+		return;
+	ARRAY_GROW(pass->launches, pass->launch_room, (size_t)event->slot + 1);
+	pass->launches[event->slot] = describe_launch(pass->reader, event, pass->launch_count++);
+}
+
+static void note_kernel(struct collectives_pass *pass, const struct trace_event *event)
+{
+	const size_t before = pass->kernels.count;
+
+	add_kernel_collective(&pass->kernels, pass->reader, &pass->known, event->record);
+	if (pass->kernels.count != before && event->slot != JOIN_NO_SLOT)
+		*ARRAY_ADD(pass->matched, pass->matched_room,
+			pass->matched_count) = (struct matched_launch){
+			.launch = pass->launches[event->slot], .collective = before
+		};
+}
+
+static void add_pass_event(struct collectives_pass *pass, const struct trace_event *event)
+{
+	exposed_time_add(pass->exposed, event);
+	switch (event->kind) {
+	case TRACE_KERNEL:
+		note_kernel(pass, event);
+		break;
+	case TRACE_LAUNCH:
+	case TRACE_GRAPH_LAUNCH:
+	case TRACE_COPY:
+	case TRACE_SET:
+		note_launch(pass, event);
+		break;
+	case TRACE_START:
+		if (!pass->kernels.count)
+			range_opened(&pass->ranges, pass->reader, event);
+		break;
+	case TRACE_END:
+		if (!pass->kernels.count)
+			range_closed(&pass->ranges, pass->reader, event);
+		break;
+	case TRACE_PUSH:
+	case EVENT_RESUMED:
+		if (pass->waits_in_call)
+			remember_range_begin(event);
+		break;
+	case EVENT_STREAM_END:
+		free_thread_ranges(event->stream);
+		break;
+	}
+}
+
+static void run_collectives_pass(struct collectives_pass *pass)
+{
+	struct trace_event event;
+	int status;
+
+	reader_rewind(pass->reader);
+	reader_join(pass->reader);
+	while ((status = reader_next(pass->reader, &event)) > 0)
+		add_pass_event(pass, &event);
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(pass->reader));
+	free(pass->known.all);
+	free(pass->launches);
+}
+
+/* Returns the kernels or, if there are none with times, the ranges. Frees the others. */
+static const struct collectives *choose_collectives(struct collectives_pass *pass)
+{
+	if (pass->kernels.count) {
+		collectives_free(&pass->ranges);
+		return &pass->kernels;
+	}
+	pass->ranges.ranges = true;
+	pass->ranges.pairs += pass->kernels.pairs;
+	pass->ranges.untimed += pass->kernels.untimed;
+	return &pass->ranges;
+}
+
+/* Returns whether each kernel that has a launch came after it. */
+static bool has_all_launches(const struct collectives_pass *pass)
+{
+	size_t launched = 0;
+
+	for (size_t i = 0; i < pass->kernels.count; i++)
+		launched += pass->kernels.all[i].correlation != 0;
+	return launched == pass->matched_count;
+}
+
+/* Sets the launches in the order of the trace, which numbers the communicators. */
+static void set_launches(struct collectives_pass *pass, struct collectives *collectives,
+	const struct call_sources *sources)
+{
+	qsort(pass->matched, pass->matched_count, sizeof *pass->matched, by_launch_order);
+	for (size_t i = 0; i < pass->matched_count; i++)
+		set_launch(collectives, pass->reader, sources,
+			&collectives->all[pass->matched[i].collective], &pass->matched[i].launch);
 }
 
 static void keep_group_name(struct communicator *communicator, struct trace_text name)
@@ -545,17 +673,24 @@ void collectives_read(struct collectives *collectives, struct trace_reader *read
 	const struct collective_calls *calls, bool waits_in_call,
 	const struct categories *categories)
 {
-	struct exposed_time *exposed = exposed_time_new(reader, categories);
+	const struct call_sources sources = { calls, collective_sizes_new(reader) };
+	struct collectives_pass pass = { .reader = reader,
+		.exposed = exposed_time_new(reader, categories),
+		.waits_in_call = waits_in_call };
 
-	*collectives = (struct collectives){ .count = 0 };
-	read_collectives(collectives, reader, exposed);
-	exposed_time_set(exposed, collectives);
-	exposed_time_free(exposed);
-	collectives->waits_in_call = waits_in_call && collectives->count;
-	if (!collectives->count)
-		read_collectives(collectives, reader, NULL);
-	if (!collectives->ranges)
-		find_launches(collectives, reader, calls);
+	run_collectives_pass(&pass);
+	*collectives = *choose_collectives(&pass);
+	if (!collectives->ranges) {
+		collectives->waits_in_call = waits_in_call;
+		exposed_time_set(pass.exposed, collectives);
+		if (has_all_launches(&pass))
+			set_launches(&pass, collectives, &sources);
+		else
+			find_launches(collectives, reader, &sources);
+	}
+	exposed_time_free(pass.exposed);
+	collective_sizes_free(sources.sizes);
+	free(pass.matched);
 	drop_unusable(collectives);
 	sort_collectives(collectives);
 	drop_unused_communicators(collectives);
