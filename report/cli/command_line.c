@@ -516,6 +516,8 @@ static void check_format(const struct options *options)
 				"steps and kernels have its values as JSON and CSV");
 		return;
 	}
+	if (!strcmp(options->view->name, "scene") && options->format == FORMAT_CSV)
+		fatal(STATUS_USAGE, "the view scene writes JSON only");
 	if (is_page && (options->format == FORMAT_JSON || options->format == FORMAT_CSV))
 		fatal(STATUS_USAGE, "the view flame writes -f html or svg; tree and memory have "
 				    "its values as JSON and CSV");

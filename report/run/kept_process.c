@@ -143,7 +143,7 @@ static void read_parts(struct kept_parts *parts, struct process *process,
 	value_read(reader, &parts->end, sizeof parts->end);
 	parts->texts = string_table_new();
 	read_texts(parts->texts, reader);
-	parts->steps = steps_read(reader);
+	parts->steps = steps_read(reader, reader_node_count(process->reader));
 	parts->is_of_process = value_read_below(reader, 1);
 	parts->is_of_profile = value_read_below(reader, 1);
 	value_check(reader, !parts->is_of_process || !parts->is_of_profile);

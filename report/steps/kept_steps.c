@@ -41,8 +41,8 @@ static bool is_good_head(const struct steps *steps)
 	       value_is_bool(&steps->on_gpu) && steps->confidence <= STEPS_HIGH;
 }
 
-/* Returns whether the times are in order, and the counts those of the steps. */
-static bool are_good_steps(const struct steps *steps)
+/* Returns whether the times are in order, the nodes exist, and the counts are those of the steps. */
+static bool are_good_steps(const struct steps *steps, uint32_t trace_nodes)
 {
 	size_t of_kind[STEP_AT_EDGE + 1] = { 0 };
 
@@ -52,6 +52,7 @@ static bool are_good_steps(const struct steps *steps)
 		if (step->kind > STEP_AT_EDGE || step->begin_ns > step->end_ns ||
 			step->window_begin_ns > step->window_end_ns ||
 			step->end_ns > READER_TIME_MAX || step->window_end_ns > READER_TIME_MAX ||
+			step->trace_node >= trace_nodes ||
 			(i && step->begin_ns < step[-1].begin_ns))
 			return false;
 		of_kind[step->kind]++;
@@ -83,7 +84,7 @@ static void read_by_thread(struct steps *steps, struct value_reader *reader)
 		steps->by_thread[i] = &steps->steps[value_read_below(reader, steps->count - 1)];
 }
 
-struct steps *steps_read(struct value_reader *reader)
+struct steps *steps_read(struct value_reader *reader, uint32_t trace_nodes)
 {
 	struct steps *steps;
 	uint64_t count, threads;
@@ -102,8 +103,8 @@ struct steps *steps_read(struct value_reader *reader)
 		steps->threads = NULL;
 	}
 	end_texts(steps);
-	if (value_check(reader,
-		    is_good_head(steps) && are_good_steps(steps) && are_good_threads(steps)))
+	if (value_check(reader, is_good_head(steps) && are_good_steps(steps, trace_nodes) &&
+					are_good_threads(steps)))
 		read_by_thread(steps, reader);
 	return steps;
 }

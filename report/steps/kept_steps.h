@@ -9,7 +9,8 @@
 
 /* After steps_finish_gpu. `steps` may be NULL. */
 void steps_write(const struct steps *steps, struct value_writer *writer);
-/* Returns NULL if there were none. After a failure the result may only be freed. */
-struct steps *steps_read(struct value_reader *reader);
+/* Returns NULL if there were none. After a failure the result may only be freed. `trace_nodes`: as
+ * reader_node_count. */
+struct steps *steps_read(struct value_reader *reader, uint32_t trace_nodes);
 
 #endif
