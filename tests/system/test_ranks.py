@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Several ranks in one report. The traces are made here, with clocks that are off by known amounts
 and waits that were computed by hand."""
-import csv, io, json, random
+import csv, gzip, io, json, random
 from harness import case, main, report
 
 OFFSET_US, PPM = 5000, 20 # offset and drift of the clocks of ranks 1 and higher
@@ -110,6 +110,27 @@ def what_is_not_known_is_said_in_words(folder):
         text = report("ranks", *[r.write(folder) for r in job(3, late)], "--width", "400").stdout.decode()
         assert not [line for line in text.splitlines() if " - " in line or line.endswith(" -")] and words[0] in text, text
         assert words[1] in text, text
+
+
+@case
+def one_launch_that_is_missing_changes_no_other_collective(folder):
+    # A kernel without a launch makes the report read the launches in a pass of their own.
+    late = lambda r, step: (0, 100, 1500)[r]
+    whole, lacking = job(3, late), job(3, late)
+    launches = [event for event in lacking[2].events if event["cat"] == "cuda_runtime"]
+    lacking[2].events.remove(launches[2 * 17 + 1]) # that of the collective of step 17
+    tables = []
+    for ranks in whole, lacking:
+        parts = folder / ("parts%d" % len(tables))
+        report("part", *[r.write(folder) for r in ranks], "-o", parts, "--no-findings")
+        rows = [row for path in sorted((parts / "collectives").iterdir()) for row in csv.DictReader(io.TextIOWrapper(gzip.open(path)))]
+        tables.append([{key: row[key] for key in ("rank", "seq", "start_ns", "requested_ns", "launched_ns", "site")} for row in rows])
+    whole, lacking = tables
+    assert len(whole) == len(lacking) == 120
+    differ = [(row, other) for row, other in zip(whole, lacking) if row != other]
+    assert len(differ) == 1, differ
+    assert (differ[0][0]["rank"], differ[0][0]["seq"]) == ("2", "17"), differ
+    assert differ[0][0]["launched_ns"] and not differ[0][1]["launched_ns"], differ
 
 
 @case
