@@ -134,7 +134,9 @@ static const struct sample_places *places_of(struct process *process)
 	if (process->profile->sample_places)
 		return process->profile->sample_places;
 	pass = pass_samples(process, NULL);
-	process->profile->sample_places = pass->sample_places;
+	/* A kept profile may have counted samples that the trace does not have. */
+	process->profile->sample_places = pass->sample_places ? pass->sample_places
+							      : sample_places_new(NULL);
 	pass->sample_places = NULL;
 	profile_free(pass);
 	return process->profile->sample_places;
