@@ -98,8 +98,8 @@ static struct instance *waiting_instance(struct profile *profile, const struct t
 	return instance;
 }
 
-/* Sets the node of the launched graph, and returns it. A graph that was launched in no range belongs
- * to the ranges of its capture. */
+/* Sets the node of the launched graph, and returns it. A graph that was launched in no range
+ * belongs to the ranges of its capture. */
 static uint32_t prepare_graph_launch(
 	struct profile *profile, struct gpu_launch *launch, const struct trace_graph_launch *record)
 {

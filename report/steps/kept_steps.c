@@ -41,7 +41,8 @@ static bool is_good_head(const struct steps *steps)
 	       value_is_bool(&steps->on_gpu) && steps->confidence <= STEPS_HIGH;
 }
 
-/* Returns whether the times are in order, the nodes exist, and the counts are those of the steps. */
+/* Returns whether the times are in order, the nodes exist, and the counts are those of the
+ * steps. */
 static bool are_good_steps(const struct steps *steps, uint32_t trace_nodes)
 {
 	size_t of_kind[STEP_AT_EDGE + 1] = { 0 };

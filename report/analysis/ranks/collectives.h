@@ -117,9 +117,9 @@ struct collectives {
 };
 
 /* Reads the trace from its beginning; twice if a kernel has no launch in it, or comes before its
- * launch. `calls`: those of NCCL, which name communicators and the other rank of sends and receives.
- * `waits_in_call`: collectives wait in the call, as on the simulated device. `categories`: rules
- * that say which kernels are communication. */
+ * launch. `calls`: those of NCCL, which name communicators and the other rank of sends and
+ * receives. `waits_in_call`: collectives wait in the call, as on the simulated device.
+ * `categories`: rules that say which kernels are communication. */
 void collectives_read(struct collectives *collectives, struct trace_reader *reader,
 	const struct collective_calls *calls, bool waits_in_call,
 	const struct categories *categories);
