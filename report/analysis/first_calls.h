@@ -6,8 +6,8 @@
  * too, as long as each takes so much longer: the second one may have other shapes. Where there are
  * steps to compare, only single launches that take so much longer are found (slow_launches.h).
  *
- * Memory: up to FIRST_CALLS_KEPT times 24 bytes for each name and each node of the call tree of which
- * a range takes FIRST_CALL_NS_MIN.
+ * Memory: up to FIRST_CALLS_KEPT times 24 bytes for each name and each node of the call tree of
+ * which a range takes FIRST_CALL_NS_MIN.
  */
 #ifndef PPERF_REPORT_ANALYSIS_FIRST_CALLS_H
 #define PPERF_REPORT_ANALYSIS_FIRST_CALLS_H
