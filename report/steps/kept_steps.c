@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/steps/kept_steps.h"
 #include "report/base/alloc.h"
+#include "report/base/escape.h"
 #include <stdlib.h>
+#include <string.h>
 
 static void write_by_thread(const struct steps *steps, struct value_writer *writer)
 {
@@ -27,18 +29,31 @@ void steps_write(const struct steps *steps, struct value_writer *writer)
 	write_by_thread(steps, writer);
 }
 
-/* Ends texts that have no end. */
-static void end_texts(struct steps *steps)
+/* Returns whether a text ends within its `room` bytes, at most KEPT_TEXT_MAX, and has nothing to
+ * escape. */
+#define KEPT_TEXT_MAX 256u
+static bool is_good_text(const char *text, size_t room)
 {
-	steps->evidence[sizeof steps->evidence - 1] = '\0';
-	steps->reason[sizeof steps->reason - 1] = '\0';
-	steps->warning[sizeof steps->warning - 1] = '\0';
+	const size_t length = strnlen(text, room);
+	char escaped[KEPT_TEXT_MAX];
+
+	return length < room && room <= sizeof escaped &&
+	       escape_text(escaped, sizeof escaped, text, length, false) == length &&
+	       !memcmp(escaped, text, length);
+}
+
+static bool are_good_texts(const struct steps *steps)
+{
+	return is_good_text(steps->evidence, sizeof steps->evidence) &&
+	       is_good_text(steps->reason, sizeof steps->reason) &&
+	       is_good_text(steps->warning, sizeof steps->warning);
 }
 
 static bool is_good_head(const struct steps *steps)
 {
-	return value_is_bool(&steps->own_ranges) && value_is_bool(&steps->is_finished) &&
-	       value_is_bool(&steps->on_gpu) && steps->confidence <= STEPS_HIGH;
+	return are_good_texts(steps) && value_is_bool(&steps->own_ranges) &&
+	       value_is_bool(&steps->is_finished) && value_is_bool(&steps->on_gpu) &&
+	       steps->confidence <= STEPS_HIGH;
 }
 
 /* Returns whether the times are in order, the nodes exist, and the counts are those of the
@@ -103,7 +118,6 @@ struct steps *steps_read(struct value_reader *reader, uint32_t trace_nodes)
 		free(steps->threads);
 		steps->threads = NULL;
 	}
-	end_texts(steps);
 	if (value_check(reader, is_good_head(steps) && are_good_steps(steps, trace_nodes) &&
 					are_good_threads(steps)))
 		read_by_thread(steps, reader);
