@@ -29,9 +29,10 @@ void steps_write(const struct steps *steps, struct value_writer *writer)
 	write_by_thread(steps, writer);
 }
 
-/* Returns whether a text ends within its `room` bytes, at most KEPT_TEXT_MAX, and has nothing to
- * escape. */
 #define KEPT_TEXT_MAX 256u
+
+/* Returns whether a text ends within its `room` bytes, up to KEPT_TEXT_MAX, and has nothing to
+ * escape. */
 static bool is_good_text(const char *text, size_t room)
 {
 	const size_t length = strnlen(text, room);

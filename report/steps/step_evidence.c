@@ -542,18 +542,15 @@ static void extend_gpu_span(
  * here. */
 static void search_trace(struct evidence_search *search, struct timeline *timeline)
 {
-	const struct event_watch watch = { .context = search,
-		.see = see_events,
-		.returns = { [TRACE_KERNEL] = true,
-			[TRACE_GPU_COPY] = true,
-			[TRACE_GPU_SET] = true,
-			[TRACE_GRAPH_LAUNCH] = true } };
+	struct event_watch watch = { .context = search, .see = see_events };
 	struct trace_reader *reader = search->reader;
 	struct gpu_span span = { .last_ns = 0 };
 	const struct trace_event *event;
 	struct trace_event room;
 	int status;
 
+	for (uint32_t kind = 0; kind < EVENT_KINDS; kind++)
+		watch.returns[kind] = timeline_needs(kind);
 	reader_rewind(reader);
 	reader_watch(reader, &watch);
 	while ((status = reader_next_in_place(reader, &room, &event)) > 0) {

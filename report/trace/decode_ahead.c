@@ -74,15 +74,15 @@ static inline void keep_expanded(struct event_batch *batch, const struct trace_e
 	batch->expanded_count += event->record == &batch->expanded[batch->expanded_count];
 }
 
-/* Decodes the frequent events of the current stream, at most as many as fit. */
+/* Decodes the frequent events of the current stream, until the batch has `limit` events. */
 static void fill_with_frequent(
-	struct event_decoder *decoder, struct event_batch *batch, uint32_t most)
+	struct event_decoder *decoder, struct event_batch *batch, uint32_t limit)
 {
 	const bool has_ring = decoder->state->ring.used;
 	struct correlation_join *join = decoder->state->join;
 	struct trace_event *event = &batch->events[batch->count];
 
-	for (const struct trace_event *end = &batch->events[most]; event < end; event++) {
+	for (const struct trace_event *end = &batch->events[limit]; event < end; event++) {
 		struct stream_run *run = decoder->run;
 
 		if (decoder_next_short(decoder, event))
@@ -97,7 +97,7 @@ static void fill_with_frequent(
 		if (join)
 			join_event(join, event, &batch->joined);
 	}
-	batch->count = most;
+	batch->count = limit;
 }
 
 /* Decodes the next event, of any kind. Returns false if there is none. */
@@ -115,11 +115,11 @@ static bool fill_with_any(struct reader_state *state, struct event_batch *batch)
 	return true;
 }
 
-static void fill_unwatched(struct reader_state *state, struct event_batch *batch, uint32_t most)
+static void fill_unwatched(struct reader_state *state, struct event_batch *batch, uint32_t limit)
 {
 	do
-		fill_with_frequent(&state->decoder, batch, most);
-	while (batch->count < most && fill_with_any(state, batch) &&
+		fill_with_frequent(&state->decoder, batch, limit);
+	while (batch->count < limit && fill_with_any(state, batch) &&
 		batch->retired_bytes < BATCH_RETIRED_BYTES);
 }
 
@@ -138,14 +138,14 @@ static void append_event(struct event_batch *batch, const struct trace_event *fr
 
 /* Decodes some events, shows them to the watch, and keeps those that the user gets. Returns false
  * if there is none. */
-static bool fill_and_show(struct reader_state *state, struct event_batch *batch, uint32_t most)
+static bool fill_and_show(struct reader_state *state, struct event_batch *batch, uint32_t limit)
 {
 	const struct event_watch *watch = &state->watch;
 	const uint32_t first = batch->count, first_expanded = batch->expanded_count;
 	bool has_more = true;
 	uint32_t end;
 
-	fill_with_frequent(&state->decoder, batch, most);
+	fill_with_frequent(&state->decoder, batch, limit);
 	if (batch->count == first)
 		has_more = fill_with_any(state, batch);
 	end = batch->count;
@@ -160,28 +160,28 @@ static bool fill_and_show(struct reader_state *state, struct event_batch *batch,
 }
 
 /* Shows so few events at a time that they are in the first cache. */
-static void fill_watched(struct reader_state *state, struct event_batch *batch, uint32_t most)
+static void fill_watched(struct reader_state *state, struct event_batch *batch, uint32_t limit)
 {
-	while (batch->count < most && batch->retired_bytes < BATCH_RETIRED_BYTES &&
+	while (batch->count < limit && batch->retired_bytes < BATCH_RETIRED_BYTES &&
 		batch->read_bytes < BATCH_READ_BYTES)
 		if (!fill_and_show(state, batch,
-			    (uint32_t)min_u64(most, batch->count + SMALL_BATCH_EVENTS)))
+			    (uint32_t)min_u64(limit, batch->count + SMALL_BATCH_EVENTS)))
 			return;
 }
 
 /* Decodes as many events as fit. `first_event`: the number of events before. */
 static void fill_batch(struct reader_state *state, struct event_batch *batch, uint64_t first_event)
 {
-	const uint32_t most = state->ahead.helper ? BATCH_EVENTS : SMALL_BATCH_EVENTS;
+	const uint32_t limit = state->ahead.helper ? BATCH_EVENTS : SMALL_BATCH_EVENTS;
 
 	empty_batch(&state->ahead, batch);
 	batch->first_event = first_event;
 	batch->status = 1;
 	state->decoder.batch = batch;
 	if (state->watch.see)
-		fill_watched(state, batch, most);
+		fill_watched(state, batch, limit);
 	else
-		fill_unwatched(state, batch, most);
+		fill_unwatched(state, batch, limit);
 	batch->joined_end = batch->joined.count;
 	if (state->join && batch->status == 0)
 		join_end(state->join, &batch->joined);

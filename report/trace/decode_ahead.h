@@ -24,7 +24,7 @@
 #define AHEAD_TRACE_BYTES (1u << 20)
 #define SPARE_BUFFERS 16u /* for payloads */
 
-/* In cache lines of its own, as an event is: what moves from one thread to the other is lines. */
+/* In cache lines of its own, as an event is: two threads exchange whole lines. */
 union expanded_record {
 	_Alignas(64) union expanded_call call;
 	struct trace_tensor tensor;
