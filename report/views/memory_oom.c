@@ -90,13 +90,14 @@ void memory_oom_put_torch(
 	struct process *process, const struct memory_oom *oom, const struct style *style)
 {
 	const struct oom_cause cause = oom_cause_of_torch(process, oom);
-	const struct failed_allocation *failed = process->profile->memory->failed;
+	const struct memory_owners *memory = process->profile->memory;
 	struct retry retry = { .calls = 0 };
 
 	put_cause(&cause, style);
-	for (uint32_t i = oom->first_failed; retry.calls < oom->failed; i++)
-		if (failed[i].tid == oom->tid && failed[i].device == oom->device)
-			add_call(&retry, &failed[i]);
+	for (uint32_t i = oom->first_failed; i < memory->failed_count && retry.calls < oom->failed;
+		i++)
+		if (memory->failed[i].tid == oom->tid && memory->failed[i].device == oom->device)
+			add_call(&retry, &memory->failed[i]);
 	if (retry.calls)
 		put_retry(&retry, false, style);
 	put_threads(process, oom->first_thread, oom->threads, oom->tid, style);
