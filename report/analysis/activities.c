@@ -51,7 +51,8 @@ struct activities {
 	uint8_t *nature;
 	size_t nature_room;
 	struct collective_sizes *sizes;
-	const struct collective_calls *calls; /* of NCCL */
+	const struct collective_calls *calls; /* of NCCL, complete after the pass; NULL: none */
+	struct activity sized;                /* a copy with the size of its call */
 };
 
 static int compare_activities(const void *left, const void *right)
@@ -308,18 +309,36 @@ static void set_gpu_times(struct activity *activity, const struct observed_gpu_w
 	activity->duration_ns = gpu->end_ns > gpu->start_ns ? gpu->end_ns - gpu->start_ns : 0;
 }
 
-static void set_collective_size(
-	struct activities *activities, struct activity *activity, const struct gpu_launch *launch)
+static void set_collective_size(struct activity *activity, const struct collective_size *size)
 {
-	const struct collective_size size = collective_call_size(
-		collective_calls_find(
-			activities->calls, launch->tid, launch->begin_ns, activity->device),
-		activities->sizes, launch->trace_node);
+	activity->message_bytes = size->bytes;
+	activity->bus_bytes = size->bus_bytes;
+	activity->message_ranks = size->ranks;
+	activity->collective = (uint8_t)size->operation;
+}
 
-	activity->message_bytes = size.bytes;
-	activity->bus_bytes = size.bus_bytes;
-	activity->message_ranks = size.ranks;
-	activity->collective = (uint8_t)size.operation;
+/* Sets the size as PyTorch describes it. */
+static void set_described_size(
+	struct activities *activities, struct activity *activity, uint32_t trace_node)
+{
+	const struct collective_size size = collective_sizes_of(activities->sizes, trace_node);
+
+	set_collective_size(activity, &size);
+}
+
+/* Returns a collective with the size of its call of NCCL, if that is known. The call may have ended
+ * after the record of its kernel came, so this is done while the list is read. */
+static const struct activity *with_size_of_call(
+	struct activities *activities, const struct activity *collective)
+{
+	const struct collective_call *call = collective_calls_find(
+		activities->calls, collective->tid, collective->call_begin_ns, collective->device);
+
+	if (!call || !call->size.bytes)
+		return collective;
+	activities->sized = *collective;
+	set_collective_size(&activities->sized, &call->size);
+	return &activities->sized;
 }
 
 static void add_gpu_activity(void *context, const struct observed_gpu_work *seen)
@@ -358,7 +377,7 @@ static void add_gpu_activity(void *context, const struct observed_gpu_work *seen
 	activity->counts = seen->counts;
 	set_gpu_work_fields(activities, activity, gpu);
 	if (activity->communicates && seen->launch)
-		set_collective_size(activities, activity, seen->launch);
+		set_described_size(activities, activity, seen->launch->trace_node);
 }
 
 static void add_stream_name(struct activities *activities, const struct trace_object *object)
@@ -406,10 +425,10 @@ static void add_cupti_activity(void *context, const struct trace_event *event)
 	const bool is_api = event->kind == TRACE_API;
 	struct activity *activity;
 
-	if (event->kind == TRACE_OBJECT) {
+	if (event->kind == TRACE_OBJECT)
 		add_stream_name(activities, event->record);
+	if (!is_api && event->kind != TRACE_GPU_SYNC)
 		return;
-	}
 	activity = add_activity(activities, is_api ? ACTIVITY_API : ACTIVITY_SYNC);
 	/* start_ns and end_ns are at the same offsets in struct trace_api. */
 	activity->timed = reader_gpu_times(activities->process->reader, sync->start_ns,
@@ -467,6 +486,7 @@ static void add_readers(struct shared_pass *pass, struct activities *activities,
 	struct profile_observer host;
 
 	shared_pass_add(pass, &own, NULL);
+	activities->calls = collective_calls_read_in(pass);
 	if (!with_causes)
 		return;
 	if (host_ranges_begin(pass->process, &host))
@@ -510,7 +530,6 @@ static struct activities *begin_reading(struct shared_pass *pass, enum reading w
 	activities->process = process;
 	begin_leaving_out(&activities->left_out, what == READ_WITHOUT_LAUNCHES);
 	activities->sizes = collective_sizes_new(process->reader);
-	activities->calls = collective_calls_of(process);
 	activities->sorter = external_sort_new(sizeof(struct activity), ACTIVITY_HELD,
 		compare_activities, "GPU activity and CUDA calls");
 	external_sort_set_class(activities->sorter, offsetof(struct activity, node));
@@ -653,9 +672,13 @@ void activities_rewind_last(struct activities *activities)
 		external_sort_rewind_last(activities->sorter);
 }
 
-const struct activity *activities_first(const struct activities *activities)
+const struct activity *activities_first(struct activities *activities)
 {
-	return external_sort_peek(activities->sorter);
+	const struct activity *one = external_sort_peek(activities->sorter);
+
+	return one && one->communicates && one->has_call && activities->calls
+		       ? with_size_of_call(activities, one)
+		       : one;
 }
 
 void activities_next(struct activities *activities)

@@ -166,7 +166,7 @@ void activities_rewind(struct activities *activities);
 void activities_rewind_last(struct activities *activities);
 /* Returns the current activity, or NULL after the last. It is valid until activities_next. Order:
  * begin_ns, then kind; GPU operations among each other by start_unix_ns; then arrival. */
-const struct activity *activities_first(const struct activities *activities);
+const struct activity *activities_first(struct activities *activities);
 void activities_next(struct activities *activities);
 
 /* Receives the activities of a list, in order. */

@@ -2,7 +2,6 @@
 #include "report/analysis/collective_calls.h"
 #include "report/base/alloc.h"
 #include "report/base/compare.h"
-#include "report/base/error.h"
 #include "report/base/search.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +32,7 @@ struct calls_pass {
 	struct collective_calls *found;
 	const struct trace_communicator **communicators; /* sorted by id */
 	size_t communicator_count;
+	struct thread_calls *threads; /* by the ordinal of their streams */
 };
 
 static int by_communicator_id(const void *a, const void *b)
@@ -54,7 +54,11 @@ static void list_communicators(struct calls_pass *pass)
 		pass->communicators[i] = reader_dictionary(pass->reader, TRACE_COMMUNICATOR, i);
 	pass->communicator_count = count;
 	qsort(pass->communicators, count, sizeof *pass->communicators, by_communicator_id);
-	for (uint32_t i = 0; i < count; i++)
+}
+
+static void list_requests(struct calls_pass *pass)
+{
+	for (size_t i = 0; i < pass->communicator_count; i++)
 		communicator_requests_add(&pass->found->requests, pass->communicators[i],
 			reader_name(pass->reader, pass->communicators[i]->name));
 }
@@ -248,18 +252,15 @@ static void end_calls(struct calls_pass *pass, struct thread_calls *thread,
 	thread->count = 0;
 }
 
-static struct thread_calls *thread_calls_of(const struct trace_event *event)
+static void add_collective_record(void *context, const struct trace_event *event)
 {
-	if (!event->stream->user)
-		event->stream->user = xcalloc(sizeof(struct thread_calls));
-	return event->stream->user;
-}
-
-static void add_collective_record(struct calls_pass *pass, const struct trace_event *event)
-{
+	struct calls_pass *pass = context;
 	const struct trace_collective *record = event->record;
-	struct thread_calls *thread = thread_calls_of(event);
+	struct thread_calls *thread;
 
+	if (event->kind != TRACE_COLLECTIVE)
+		return;
+	thread = &pass->threads[event->stream->ordinal];
 	count_communicator_request(pass, record);
 	if (record->head.flags & TRACE_COLLECTIVE_BEGIN || record->operation >= TRACE_NCCL_INIT)
 		return;
@@ -275,50 +276,43 @@ static void add_collective_record(struct calls_pass *pass, const struct trace_ev
 	}
 }
 
-static void add_launch_begin(struct calls_pass *pass, const struct trace_event *event)
+static void add_launch_begin(void *context, const struct observed_call *call)
 {
-	const struct trace_call *call = event->record;
-	struct thread_calls *thread = thread_calls_of(event);
-	const uint64_t took = reader_duration(pass->reader, call->stamp, call->duration);
+	struct calls_pass *pass = context;
+	struct thread_calls *thread;
 
-	thread->launches[thread->launch_count++ % LAUNCHES_KEPT] = event->time_ns -
-								   min_u64(took, event->time_ns);
+	if (call->event->kind != TRACE_LAUNCH)
+		return;
+	thread = &pass->threads[call->event->stream->ordinal];
+	thread->launches[thread->launch_count++ % LAUNCHES_KEPT] = call->begin_ns;
 }
 
-static void free_thread_calls(struct trace_stream *stream)
+static void restart_calls(void *context)
 {
-	struct thread_calls *thread = stream->user;
+	struct calls_pass *pass = context;
 
-	if (!thread)
-		return;
-	free(thread->sums);
-	free(thread);
-	stream->user = NULL;
+	for (uint32_t i = 0; i < reader_stream_count(pass->reader); i++)
+		pass->threads[i].count = pass->threads[i].launch_count = 0;
+	communicator_requests_free(&pass->found->requests);
+	list_requests(pass);
+	pass->found->count = 0;
 }
 
 COMPARE_BY_THREE(by_thread_and_begin, struct collective_call, tid, begin_ns, device)
 
-static void read_collective_calls(struct calls_pass *pass)
+static void end_calls_pass(void *context, const struct profile *profile)
 {
-	struct trace_event event;
-	int status;
+	struct calls_pass *pass = context;
+	struct collective_calls *found = pass->found;
 
-	list_communicators(pass);
-	reader_rewind(pass->reader);
-	while ((status = reader_next(pass->reader, &event)) > 0) {
-		if (event.kind == TRACE_COLLECTIVE)
-			add_collective_record(pass, &event);
-		else if (event.kind == TRACE_LAUNCH)
-			add_launch_begin(pass, &event);
-		else if (event.kind == EVENT_STREAM_END)
-			free_thread_calls(event.stream);
-	}
-	if (status < 0)
-		fatal(STATUS_UNREADABLE, "%s", reader_error(pass->reader));
-	if (pass->found->count)
-		qsort(pass->found->calls, pass->found->count, sizeof *pass->found->calls,
-			by_thread_and_begin);
+	(void)profile;
+	if (found->count)
+		qsort(found->calls, found->count, sizeof *found->calls, by_thread_and_begin);
+	for (uint32_t i = 0; i < reader_stream_count(pass->reader); i++)
+		free(pass->threads[i].sums);
+	free(pass->threads);
 	free(pass->communicators);
+	free(pass);
 }
 
 static const char calls_key;
@@ -332,19 +326,44 @@ static void free_collective_calls(void *data)
 	free(calls);
 }
 
-const struct collective_calls *collective_calls_of(struct process *process)
+/* Returns new calls, which belong to the process, and adds what finds them to the pass. */
+static struct collective_calls *add_calls_pass(struct shared_pass *shared)
+{
+	struct trace_reader *reader = shared->process->reader;
+	struct calls_pass *pass = xcalloc(sizeof *pass);
+
+	pass->reader = reader;
+	pass->found = xcalloc(sizeof *pass->found);
+	pass->threads = xcalloc((reader_stream_count(reader) + 1) * sizeof *pass->threads);
+	list_communicators(pass);
+	process_attach(shared->process, &calls_key, pass->found, free_collective_calls);
+	shared_pass_add(shared,
+		&(struct profile_observer){ .context = pass,
+			.restart = restart_calls,
+			.call = add_launch_begin,
+			.record = add_collective_record },
+		end_calls_pass);
+	return pass->found;
+}
+
+const struct collective_calls *collective_calls_read_in(struct shared_pass *pass)
 {
 	static const struct collective_calls none;
-	struct collective_calls *calls = process_attached(process, &calls_key);
-	struct calls_pass pass = { .reader = process->reader };
+	const struct collective_calls *known = process_attached(pass->process, &calls_key);
 
-	if (calls)
-		return calls;
-	if (!reader_dictionary_count(process->reader, TRACE_COMMUNICATOR))
-		return &none;
-	pass.found = calls = xcalloc(sizeof *calls);
-	read_collective_calls(&pass);
-	process_attach(process, &calls_key, calls, free_collective_calls);
+	if (known)
+		return known;
+	return reader_dictionary_count(pass->process->reader, TRACE_COMMUNICATOR)
+		       ? add_calls_pass(pass)
+		       : &none;
+}
+
+const struct collective_calls *collective_calls_of(struct process *process)
+{
+	struct shared_pass pass = { .process = process };
+	const struct collective_calls *calls = collective_calls_read_in(&pass);
+
+	shared_pass_run(&pass);
 	return calls;
 }
 
@@ -384,10 +403,4 @@ const struct collective_call *collective_calls_find(
 		found = call;
 	}
 	return found;
-}
-
-struct collective_size collective_call_size(
-	const struct collective_call *call, struct collective_sizes *sizes, uint32_t trace_node)
-{
-	return call && call->size.bytes ? call->size : collective_sizes_of(sizes, trace_node);
 }

@@ -6,14 +6,15 @@
  * together, and the sum of their sizes. The size is unknown where several communicators or CUDA
  * streams of one GPU are in a group, or more kernels than these were launched.
  *
- * Memory: 72 bytes for each call or group. Nothing is read of a trace without communicators.
+ * Memory: 72 bytes for each call or group, 550 for each thread during the pass. Nothing is read of
+ * a trace without communicators.
  */
 #ifndef PPERF_REPORT_ANALYSIS_COLLECTIVE_CALLS_H
 #define PPERF_REPORT_ANALYSIS_COLLECTIVE_CALLS_H
 
 #include "report/analysis/collective_sizes.h"
 #include "report/analysis/communicator_requests.h"
-#include "report/run/process.h"
+#include "report/analysis/shared_pass.h"
 
 struct collective_call {
 	uint64_t begin_ns, end_ns; /* since the start of the trace */
@@ -32,17 +33,15 @@ struct collective_calls {
 	struct communicator_requests requests;
 };
 
-/* Returns the calls of a process. The first call for a process reads the trace once more if it has
- * communicators. They belong to the process. */
+/* Returns the calls of a process, which belong to it. They are complete after the pass, to which
+ * their reading is added unless they were read before, or the trace has no communicators. */
+const struct collective_calls *collective_calls_read_in(struct shared_pass *pass);
+/* As collective_calls_read_in, with a pass of its own. */
 const struct collective_calls *collective_calls_of(struct process *process);
 
 /* Returns the call in which thread `tid` launched a kernel on `device` at `at_ns`; NULL: none, or
  * more than one. */
 const struct collective_call *collective_calls_find(
 	const struct collective_calls *calls, uint32_t tid, uint64_t at_ns, uint32_t device);
-/* Returns the size of a collective that was launched in the range of `trace_node`: as its call of
- * NCCL has it, else as PyTorch describes it. `call`: NULL if there is none. */
-struct collective_size collective_call_size(
-	const struct collective_call *call, struct collective_sizes *sizes, uint32_t trace_node);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/shared_pass.h"
+#include <assert.h>
 
 void shared_pass_add(
 	struct shared_pass *pass, const struct profile_observer *observer, shared_pass_end *end)
 {
+	assert(pass->count < JOINED_OBSERVERS_MAX);
 	pass->observers[pass->count] = *observer;
 	pass->ends[pass->count++] = end;
 }

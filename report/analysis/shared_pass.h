@@ -33,10 +33,12 @@ struct shared_pass;
 /* Called at the end of the pass. `profile`: of the pass, which is freed afterwards. */
 typedef void shared_pass_end(void *context, const struct profile *profile);
 
+/* Adds analyses to a pass that is about to begin. */
+typedef void shared_pass_begin(const struct options *options, struct shared_pass *pass);
+
 struct shared_pass {
 	struct process *process;
-	/* Of shared_pass_join: adds the analyses. NULL: none. */
-	void (*add)(const struct options *options, struct shared_pass *pass);
+	shared_pass_begin *add; /* of shared_pass_join: adds the analyses; NULL: none */
 	struct profile_observer observers[JOINED_OBSERVERS_MAX];
 	shared_pass_end *ends[JOINED_OBSERVERS_MAX]; /* NULL: none */
 	unsigned count;

@@ -89,11 +89,12 @@ static char *shown_name(const struct part_task *task, const struct rank_input *i
 	return name.text;
 }
 
-/* Adds the table of the steps, and what the findings need. */
+/* Adds the collectives, the table of the steps, and what the findings need. */
 static void read_part_in(const struct options *options, struct shared_pass *pass)
 {
 	const struct steps *steps = pass->process->steps;
 
+	rank_input_read_in(options, pass);
 	if (steps && steps->count)
 		step_table_read_in(pass);
 	if (!options->no_findings)
@@ -104,16 +105,10 @@ static void read_part_in(const struct options *options, struct shared_pass *pass
  * read. The profile is not kept: those of thousands of ranks would fill the cache. */
 static bool read_input(const struct part_task *task, struct rank_input *input)
 {
-	struct shared_pass pass = { .add = read_part_in };
-	const struct process_join join = shared_pass_join(&pass);
 	struct options options = *task->options;
-	bool is_open;
 
 	options.no_cache = true;
-	input->process.join = &join;
-	is_open = rank_input_read(input, task->categories, &options);
-	input->process.join = NULL;
-	return is_open;
+	return rank_input_read(input, task->categories, &options, read_part_in);
 }
 
 /* Writes process `number` of a file, which has the path `path`. */

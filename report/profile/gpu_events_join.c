@@ -414,12 +414,10 @@ static void add_overhead_record(struct profile *profile, const struct trace_over
 void profile_gpu_record(struct profile *profile, const struct trace_event *event)
 {
 	const struct trace_gpu_batch *batch = event->record;
-	const struct profile_observer *observer = profile->options.observer;
 
-	if ((event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC ||
-		    event->kind == TRACE_OBJECT) &&
-		observer && observer->record)
-		observer->record(observer->context, event);
+	if (event->kind == TRACE_API || event->kind == TRACE_GPU_SYNC ||
+		event->kind == TRACE_OBJECT)
+		profile_observe_record(profile, event);
 	switch (event->kind) {
 	case TRACE_KERNEL:
 	case TRACE_GPU_COPY:

@@ -9,7 +9,7 @@
 
 #include "report/profile/profile.h"
 
-#define JOINED_OBSERVERS_MAX 10u
+#define JOINED_OBSERVERS_MAX 12u
 
 #define JOINED_CALLBACKS 20u
 

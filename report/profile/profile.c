@@ -79,9 +79,11 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 		end_stream(profile, event);
 		break;
 	case TRACE_START:
+		profile_observe_record(profile, event);
 		profile_async_start(profile, event);
 		break;
 	case TRACE_END:
+		profile_observe_record(profile, event);
 		profile_async_end(profile, event);
 		break;
 	case TRACE_MARK:
@@ -110,8 +112,10 @@ static void add_record(struct profile *profile, const struct trace_event *event)
 	case TRACE_SAMPLE_PYTHON:
 		profile_sample_record(profile, event);
 		break;
+	case TRACE_COLLECTIVE:
+		profile_observe_record(profile, event);
+		break;
 	case TRACE_CLOCK:
-	case TRACE_COLLECTIVE: /* collective_calls.h */
 	case EVENT_GAP:
 	case EVENT_UNMATCHED:
 		break;

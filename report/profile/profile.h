@@ -145,7 +145,7 @@ struct profile_observer {
 	 * of the tensors so far are still held is then not known. */
 	void (*memory_mark)(void *context, const struct trace_event *event);
 	void (*sample)(void *context, const struct observed_sample *sample);
-	/* An API, GPU_SYNC or OBJECT record. */
+	/* An API, GPU_SYNC, OBJECT, COLLECTIVE, START or END record. */
 	void (*record)(void *context, const struct trace_event *event);
 	/* A value of a counter of the program (METRIC), reported in the tree node `node`. `counts`:
 	 * the part of the trace is counted. */

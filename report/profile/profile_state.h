@@ -441,6 +441,16 @@ static inline void profile_observe_memory_mark(
 		observer->memory_mark(observer->context, event);
 }
 
+/* Reports a record that the profile itself may not use (profile_observer.record). */
+static inline void profile_observe_record(
+	const struct profile *profile, const struct trace_event *event)
+{
+	const struct profile_observer *observer = profile->options.observer;
+
+	if (observer && observer->record)
+		observer->record(observer->context, event);
+}
+
 /* Reports to the observer a counted range that is over and whose child_ns is known. */
 static inline void profile_observe_segment(const struct profile *profile,
 	const struct profile_thread *thread, const struct open_range *frame, uint64_t end_ns)

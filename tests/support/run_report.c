@@ -260,3 +260,28 @@ struct trace_api *build_api(
 	api->name = text;
 	return api;
 }
+
+void build_communicator(struct trace_builder *builder, uint32_t id, uint32_t ranks, uint32_t device)
+{
+	struct trace_communicator *record = build_dictionary(
+		builder, TRACE_COMMUNICATOR, sizeof *record);
+
+	record->key = id;
+	record->communicator = id;
+	record->ranks = ranks;
+	record->device = device;
+}
+
+struct trace_collective *build_collective(struct trace_builder *builder, uint64_t at,
+	enum trace_nccl_operation operation, uint64_t bytes, uint32_t communicator)
+{
+	struct trace_collective *record = build_record(
+		builder, 1, TRACE_COLLECTIVE, sizeof *record, at);
+
+	record->duration = 8;
+	record->operation = operation;
+	record->bytes = bytes;
+	record->communicator = communicator;
+	record->peer = UINT32_MAX;
+	return record;
+}

@@ -66,5 +66,11 @@ struct trace_api *build_api(
 	struct trace_builder *builder, const char *name, uint64_t begin, uint64_t end);
 /* Builds a device with 108 multiprocessors and 80 GiB of memory. */
 struct trace_device *build_device(struct trace_builder *builder, uint32_t device, const char *name);
+/* Builds a communicator of NCCL with the key `id`, for rank 0 of `ranks`. */
+void build_communicator(
+	struct trace_builder *builder, uint32_t id, uint32_t ranks, uint32_t device);
+/* Builds a call of NCCL of 8 ticks that ended at `at`, by stream 1. */
+struct trace_collective *build_collective(struct trace_builder *builder, uint64_t at,
+	enum trace_nccl_operation operation, uint64_t bytes, uint32_t communicator);
 
 #endif

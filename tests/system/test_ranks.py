@@ -114,7 +114,6 @@ def what_is_not_known_is_said_in_words(folder):
 
 @case
 def one_launch_that_is_missing_changes_no_other_collective(folder):
-    # A kernel without a launch makes the report read the launches in a pass of their own.
     late = lambda r, step: (0, 100, 1500)[r]
     whole, lacking = job(3, late), job(3, late)
     launches = [event for event in lacking[2].events if event["cat"] == "cuda_runtime"]

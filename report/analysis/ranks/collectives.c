@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis/ranks/collectives.h"
+#include "report/analysis/collective_calls.h"
 #include "report/analysis/ranks/exposed_time.h"
 #include "report/base/compare.h"
 #include "report/base/alloc.h"
@@ -131,28 +132,28 @@ static int kind_of_kernel(struct kernel_kinds *known, struct trace_reader *reade
 	return known->all[name] - 2;
 }
 
-static void add_kernel_collective(struct collectives *collectives, struct trace_reader *reader,
-	struct kernel_kinds *known, const struct trace_kernel *kernel)
+/* Adds a kernel if it is of NCCL. Returns false if it is none, or has no times. */
+static bool add_kernel_collective(struct collectives *collectives, struct trace_reader *reader,
+	struct kernel_kinds *known, const struct observed_gpu_work *work)
 {
+	const struct trace_kernel *kernel = (const struct trace_kernel *)work->gpu;
 	const int kind = kind_of_kernel(known, reader, kernel->name);
 	struct collective *collective;
-	uint64_t start, end;
 
 	if (kind < 0)
-		return;
-	if (!reader_gpu_times(reader, kernel->gpu.start_ns, kernel->gpu.end_ns, &start, &end)) {
+		return false;
+	if (!work->timed) {
 		*(kind == COLLECTIVE_PAIR ? &collectives->pairs : &collectives->untimed) += 1;
-	} else {
-		collective = add_collective(collectives, kind, kernel->gpu.correlation);
-		collective->kernel = kernel->name;
-		collective->start_ns = (int64_t)kernel->gpu.start_ns;
-		collective->end_ns = (int64_t)(kernel->gpu.end_ns > kernel->gpu.start_ns
-						       ? kernel->gpu.end_ns
-						       : kernel->gpu.start_ns);
-		collective->communicator = find_communicator(
-			collectives, &(struct communicator){ .device = kernel->gpu.device,
-					     .stream = kernel->gpu.stream });
+		return false;
 	}
+	collective = add_collective(collectives, kind, kernel->gpu.correlation);
+	collective->kernel = kernel->name;
+	collective->start_ns = (int64_t)kernel->gpu.start_ns;
+	collective->end_ns = (int64_t)max_u64(kernel->gpu.end_ns, kernel->gpu.start_ns);
+	collective->communicator = find_communicator(
+		collectives, &(struct communicator){
+				     .device = kernel->gpu.device, .stream = kernel->gpu.stream });
+	return true;
 }
 
 static void range_opened(struct collectives *collectives, struct trace_reader *reader,
@@ -245,85 +246,24 @@ static void drop_unused_communicators(struct collectives *collectives)
 	collectives->communicator_count = kept;
 }
 
-/* Index of a collective by its correlation id. */
-struct collective_index {
-	uint64_t correlation;
-	size_t collective;
-};
-
-COMPARE_BY_TWO(by_correlation, struct collective_index, correlation, collective)
-
-DEFINE_COUNT_WHILE(first_awaited, struct collective_index, item->correlation < limit)
-
-/* Begin times of the open ranges of a thread, by depth. */
-struct open_range_begins {
-	uint64_t *at;
-	size_t room;
-};
-
-static void remember_range_begin(const struct trace_event *event)
-{
-	struct open_range_begins *begins = event->stream->user;
-
-	if (!begins)
-		begins = event->stream->user = xcalloc(sizeof *begins);
-	ARRAY_GROW(begins->at, begins->room, (size_t)event->depth + 1);
-	begins->at[event->depth] = event->begin_ns;
-}
-
-static void free_thread_ranges(struct trace_stream *stream)
-{
-	struct open_range_begins *begins = stream->user;
-
-	if (begins)
-		free(begins->at);
-	free(begins);
-	stream->user = NULL;
-}
-
-/* Returns the begin of the innermost range around the event, or UINT64_MAX if there is none. */
-static uint64_t innermost_range_begin(const struct trace_event *event)
-{
-	const struct open_range_begins *begins = event->stream->user;
-
-	return begins && event->depth && event->depth <= begins->room ? begins->at[event->depth - 1]
-								      : UINT64_MAX;
-}
-
-static uint64_t launch_begin(struct trace_reader *reader, const struct trace_event *event)
-{
-	const struct trace_call *call = event->record;
-	const uint64_t took = reader_duration(reader, call->stamp, call->duration);
-
-	return event->time_ns > took ? event->time_ns - took : 0;
-}
-
-/* What is known of the call that launched a collective. */
-struct launch {
-	uint64_t begin_ns;
-	uint64_t range_ns; /* begin of the innermost range around it; UINT64_MAX: none */
-	uint64_t order;    /* number of launches before it */
+/* The launch of a collective. */
+struct collective_launch {
+	size_t collective; /* index */
+	uint64_t begin_ns; /* of the call */
+	/* Begin of the innermost range around it. UINT64_MAX: none, or not needed. */
+	uint64_t range_ns;
+	const struct collective_call *call; /* of NCCL, in which it was made; NULL: not known */
 	uint32_t tid, node;
 	bool is_graph;
 };
 
-static struct launch describe_launch(
-	struct trace_reader *reader, const struct trace_event *event, uint64_t order)
-{
-	return (struct launch){ .begin_ns = launch_begin(reader, event),
-		.range_ns = innermost_range_begin(event),
-		.order = order,
-		.tid = event->stream->tid,
-		.node = event->node,
-		.is_graph = event->kind == TRACE_GRAPH_LAUNCH };
-}
+COMPARE_BY_THREE(by_launch, struct collective_launch, begin_ns, tid, collective)
 
-/* `call`: of NCCL; NULL: not known. */
 static void set_request_time(struct collective *collective, struct trace_reader *reader,
-	const struct launch *launch, const struct collective_call *call, bool waits_in_call)
+	const struct collective_launch *launch, bool waits_in_call)
 {
 	const uint64_t entered = !waits_in_call ? UINT64_MAX
-				 : call         ? call->begin_ns
+				 : launch->call ? launch->call->begin_ns
 						: launch->range_ns;
 
 	collective->requested_ns = entered != UINT64_MAX ? entered : collective->launched_ns;
@@ -398,208 +338,235 @@ static bool name_by_call(struct collectives *collectives, const struct collectiv
 	return true;
 }
 
-/* What says more of a collective than its kernel and its launch. */
-struct call_sources {
-	const struct collective_calls *calls;
-	struct collective_sizes *sizes;
-};
-
 static void set_launch(struct collectives *collectives, struct trace_reader *reader,
-	const struct call_sources *sources, struct collective *collective,
-	const struct launch *launch)
+	struct collective_sizes *sizes, const struct collective_launch *launch)
 {
-	const struct collective_call *call;
-	struct collective_size size;
+	struct collective *collective = &collectives->all[launch->collective];
+	const struct collective_call *call = launch->call;
+	const struct collective_size size = call && call->size.bytes
+						    ? call->size
+						    : collective_sizes_of(sizes, launch->node);
 
 	collective->launched_ns = launch->begin_ns;
 	collective->launch_node = launch->is_graph ? 0 : launch->node;
-	call = collective_calls_find(sources->calls, launch->tid, launch->begin_ns,
-		collectives->communicators[collective->communicator].device);
-	size = collective_call_size(call, sources->sizes, launch->node);
 	collective->bytes = size.bytes;
 	collective->bus_bytes = size.bus_bytes;
-	set_request_time(collective, reader, launch, call, collectives->waits_in_call);
+	set_request_time(collective, reader, launch, collectives->waits_in_call);
 	if (!name_by_call(collectives, call, collective) && collective->kind == COLLECTIVE_PAIR)
 		name_pair(collectives, reader, collective, launch->node);
 }
 
-static void match_launch(struct collectives *collectives, struct trace_reader *reader,
-	const struct call_sources *sources, const struct collective_index *awaited,
+/* ---- the pass ---- */
+
+/* Finds kernels with their launches and, until there is one, ranges. */
+struct collectives_pass {
+	struct process *process;
+	struct collectives kernels, ranges;
+	struct kernel_kinds known;
+	struct exposed_time *exposed;
+	struct collective_launch *launches;
+	size_t launch_count, launch_room;
+};
+
+static void add_work(void *context, const struct observed_gpu_work *work)
+{
+	struct collectives_pass *pass = context;
+	const struct gpu_launch *launch = work->launch;
+	struct collective_launch *of;
+
+	exposed_time_add(pass->exposed, work->gpu);
+	if (work->gpu->head.kind != TRACE_KERNEL ||
+		!add_kernel_collective(&pass->kernels, pass->process->reader, &pass->known, work) ||
+		!launch)
+		return;
+	of = ARRAY_ADD(pass->launches, pass->launch_room, pass->launch_count);
+	*of = (struct collective_launch){ .collective = pass->kernels.count - 1,
+		.begin_ns = launch->begin_ns,
+		.range_ns = UINT64_MAX,
+		.tid = launch->tid,
+		.node = launch->trace_node,
+		.is_graph = launch->graph_node != 0 };
+}
+
+static void add_record(void *context, const struct trace_event *event)
+{
+	struct collectives_pass *pass = context;
+
+	if (pass->kernels.count)
+		return;
+	if (event->kind == TRACE_START)
+		range_opened(&pass->ranges, pass->process->reader, event);
+	else if (event->kind == TRACE_END)
+		range_closed(&pass->ranges, pass->process->reader, event);
+}
+
+static void restart(void *context)
+{
+	struct collectives_pass *pass = context;
+
+	collectives_free(&pass->kernels);
+	collectives_free(&pass->ranges);
+	exposed_time_clear(pass->exposed);
+	pass->launch_count = 0;
+}
+
+static const char pass_key; /* the key of process_attach() */
+
+/* Frees all that was found and not taken. */
+static void forget_pass(struct collectives_pass *pass)
+{
+	collectives_free(&pass->kernels);
+	collectives_free(&pass->ranges);
+	exposed_time_free(pass->exposed);
+	free(pass->known.all);
+	free(pass->launches);
+	*pass = (struct collectives_pass){ .process = pass->process };
+}
+
+static void free_pass(void *data)
+{
+	forget_pass(data);
+	free(data);
+}
+
+void collectives_read_in(struct shared_pass *shared)
+{
+	struct process *process = shared->process;
+	struct collectives_pass *pass;
+
+	if (process_attached(process, &pass_key))
+		return;
+	pass = xcalloc(sizeof *pass);
+	pass->process = process;
+	pass->exposed = exposed_time_new(process->reader, process->categories);
+	process_attach(process, &pass_key, pass, free_pass);
+	shared_pass_add(shared,
+		&(struct profile_observer){ .context = pass,
+			.restart = restart,
+			.work = add_work,
+			.record = add_record },
+		NULL);
+	collective_calls_read_in(shared);
+}
+
+/* ---- the ranges around launches ---- */
+
+/* Begin times of the open ranges of a thread, by depth. */
+struct open_range_begins {
+	uint64_t *at;
+	size_t room;
+};
+
+static void remember_range_begin(struct open_range_begins *begins, const struct trace_event *event)
+{
+	ARRAY_GROW(begins->at, begins->room, (size_t)event->depth + 1);
+	begins->at[event->depth] = event->begin_ns;
+}
+
+/* Returns the begin of the innermost range around the event, or UINT64_MAX if there is none. */
+static uint64_t innermost_range_begin(
+	const struct open_range_begins *begins, const struct trace_event *event)
+{
+	return event->depth && event->depth <= begins->room ? begins->at[event->depth - 1]
+							    : UINT64_MAX;
+}
+
+DEFINE_COUNT_WHILE(launched_before, struct collective_launch, item->begin_ns < limit)
+
+static uint64_t launch_begin(struct trace_reader *reader, const struct trace_event *event)
+{
+	const struct trace_call *call = event->record;
+	const uint64_t took = reader_duration(reader, call->stamp, call->duration);
+
+	return event->time_ns > took ? event->time_ns - took : 0;
+}
+
+/* Sets the range around the launches of a call. */
+static void set_range(struct collectives_pass *pass, const struct open_range_begins *begins,
 	const struct trace_event *event)
 {
-	const uint64_t correlation = ((const struct trace_call *)event->record)->correlation;
+	const uint64_t began = launch_begin(pass->process->reader, event);
 
-	for (size_t i = correlation ? first_awaited(awaited, collectives->count, correlation)
-				    : collectives->count;
-		i < collectives->count && awaited[i].correlation == correlation; i++) {
-		const struct launch launch = describe_launch(reader, event, 0);
-
-		set_launch(collectives, reader, sources, &collectives->all[awaited[i].collective],
-			&launch);
-	}
+	for (size_t i = launched_before(pass->launches, pass->launch_count, began);
+		i < pass->launch_count && pass->launches[i].begin_ns == began; i++)
+		if (pass->launches[i].tid == event->stream->tid)
+			pass->launches[i].range_ns = innermost_range_begin(begins, event);
 }
 
-/* Returns the collectives by correlation id. The caller frees them. */
-static struct collective_index *list_awaited(const struct collectives *collectives)
+/* Finds the ranges around the launches, which are sorted, in one more pass. */
+static void find_ranges_around(struct collectives_pass *pass)
 {
-	struct collective_index *awaited = xcalloc((collectives->count + 1) * sizeof *awaited);
-
-	for (size_t i = 0; i < collectives->count; i++)
-		awaited[i] = (struct collective_index){ collectives->all[i].correlation, i };
-	qsort(awaited, collectives->count, sizeof *awaited, by_correlation);
-	return awaited;
-}
-
-/* Reads the trace a second time, to find when each collective was launched. */
-static void find_launches(struct collectives *collectives, struct trace_reader *reader,
-	const struct call_sources *sources)
-{
-	struct collective_index *awaited = list_awaited(collectives);
+	struct trace_reader *reader = pass->process->reader;
+	const uint32_t threads = reader_stream_count(reader);
+	struct open_range_begins *begins = xcalloc((threads + 1) * sizeof *begins);
 	struct trace_event event;
 	int status;
 
 	reader_rewind(reader);
 	while ((status = reader_next(reader, &event)) > 0) {
-		if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
-			match_launch(collectives, reader, sources, awaited, &event);
-		else if (collectives->waits_in_call &&
-			 (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED))
-			remember_range_begin(&event);
-		else if (event.kind == EVENT_STREAM_END)
-			free_thread_ranges(event.stream);
+		struct open_range_begins *of = &begins[event.stream->ordinal];
+
+		if (event.kind == TRACE_PUSH || event.kind == EVENT_RESUMED)
+			remember_range_begin(of, &event);
+		else if (event.kind == TRACE_LAUNCH || event.kind == TRACE_GRAPH_LAUNCH)
+			set_range(pass, of, &event);
 	}
-	free(awaited);
+	for (uint32_t i = 0; i < threads; i++)
+		free(begins[i].at);
+	free(begins);
 	if (status < 0)
 		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
 }
 
-/* The launch of a collective. */
-struct matched_launch {
-	struct launch launch;
-	size_t collective;
-};
+/* ---- the result ---- */
 
-static int by_launch_order(const void *left, const void *right)
+/* Finds the calls of NCCL in which collectives were launched. Returns false if one is not known. */
+static bool find_calls(struct collectives_pass *pass)
 {
-	const struct matched_launch *a = left, *b = right;
+	const struct collective_calls *calls = collective_calls_of(pass->process);
+	bool found_all = true;
 
-	return a->launch.order != b->launch.order ? COMPARE(a->launch.order, b->launch.order)
-						  : COMPARE(a->collective, b->collective);
-}
+	for (size_t i = 0; i < pass->launch_count; i++) {
+		struct collective_launch *launch = &pass->launches[i];
+		const struct collective *one = &pass->kernels.all[launch->collective];
 
-/* A pass over the trace for collectives. It finds kernels, with their launches if these are before
- * them in the trace, and until there is one, ranges. */
-struct collectives_pass {
-	struct trace_reader *reader;
-	struct collectives kernels, ranges;
-	struct kernel_kinds known;
-	struct exposed_time *exposed;
-	bool waits_in_call;
-	struct launch *launches; /* by slot (reader_join) */
-	size_t launch_room;
-	uint64_t launch_count;
-	struct matched_launch *matched;
-	size_t matched_count, matched_room;
-};
-
-static void note_launch(struct collectives_pass *pass, const struct trace_event *event)
-{
-	if (!call_awaits_record(event->record))
-		return;
-	ARRAY_GROW(pass->launches, pass->launch_room, (size_t)event->slot + 1);
-	pass->launches[event->slot] = describe_launch(pass->reader, event, pass->launch_count++);
-}
-
-static void note_kernel(struct collectives_pass *pass, const struct trace_event *event)
-{
-	const size_t before = pass->kernels.count;
-
-	add_kernel_collective(&pass->kernels, pass->reader, &pass->known, event->record);
-	if (pass->kernels.count != before && event->slot != JOIN_NO_SLOT)
-		*ARRAY_ADD(pass->matched, pass->matched_room,
-			pass->matched_count) = (struct matched_launch){
-			.launch = pass->launches[event->slot], .collective = before
-		};
-}
-
-static void add_pass_event(struct collectives_pass *pass, const struct trace_event *event)
-{
-	exposed_time_add(pass->exposed, event);
-	switch (event->kind) {
-	case TRACE_KERNEL:
-		note_kernel(pass, event);
-		break;
-	case TRACE_LAUNCH:
-	case TRACE_GRAPH_LAUNCH:
-	case TRACE_COPY:
-	case TRACE_SET:
-		note_launch(pass, event);
-		break;
-	case TRACE_START:
-		if (!pass->kernels.count)
-			range_opened(&pass->ranges, pass->reader, event);
-		break;
-	case TRACE_END:
-		if (!pass->kernels.count)
-			range_closed(&pass->ranges, pass->reader, event);
-		break;
-	case TRACE_PUSH:
-	case EVENT_RESUMED:
-		if (pass->waits_in_call)
-			remember_range_begin(event);
-		break;
-	case EVENT_STREAM_END:
-		free_thread_ranges(event->stream);
-		break;
+		launch->call = collective_calls_find(calls, launch->tid, launch->begin_ns,
+			pass->kernels.communicators[one->communicator].device);
+		found_all &= launch->call != NULL;
 	}
+	return found_all;
 }
 
-static void run_collectives_pass(struct collectives_pass *pass)
+/* Sets the launches by their begin, which numbers the communicators. */
+static void set_launches(struct collectives_pass *pass)
 {
-	struct trace_event event;
-	int status;
+	struct trace_reader *reader = pass->process->reader;
+	struct collective_sizes *sizes = collective_sizes_new(reader);
 
-	reader_rewind(pass->reader);
-	reader_join(pass->reader);
-	while ((status = reader_next(pass->reader, &event)) > 0)
-		add_pass_event(pass, &event);
-	if (status < 0)
-		fatal(STATUS_UNREADABLE, "%s", reader_error(pass->reader));
-	free(pass->known.all);
-	free(pass->launches);
+	if (pass->launch_count)
+		qsort(pass->launches, pass->launch_count, sizeof *pass->launches, by_launch);
+	if (!find_calls(pass) && pass->kernels.waits_in_call)
+		find_ranges_around(pass);
+	for (size_t i = 0; i < pass->launch_count; i++)
+		set_launch(&pass->kernels, reader, sizes, &pass->launches[i]);
+	collective_sizes_free(sizes);
 }
 
-/* Returns the kernels or, if there are none with times, the ranges. Frees the others. */
-static const struct collectives *choose_collectives(struct collectives_pass *pass)
+/* Moves the kernels or, if there are none with times, the ranges. */
+static struct collectives choose_collectives(struct collectives_pass *pass)
 {
-	if (pass->kernels.count) {
-		collectives_free(&pass->ranges);
-		return &pass->kernels;
+	const bool has_kernels = pass->kernels.count != 0;
+	struct collectives chosen = has_kernels ? pass->kernels : pass->ranges;
+
+	if (has_kernels) {
+		pass->kernels = (struct collectives){ .count = 0 };
+		return chosen;
 	}
-	pass->ranges.ranges = true;
-	pass->ranges.pairs += pass->kernels.pairs;
-	pass->ranges.untimed += pass->kernels.untimed;
-	return &pass->ranges;
-}
-
-/* Returns whether each kernel that has a launch came after it. */
-static bool has_all_launches(const struct collectives_pass *pass)
-{
-	size_t launched = 0;
-
-	for (size_t i = 0; i < pass->kernels.count; i++)
-		launched += pass->kernels.all[i].correlation != 0;
-	return launched == pass->matched_count;
-}
-
-/* Sets the launches in the order of the trace, which numbers the communicators. */
-static void set_launches(struct collectives_pass *pass, struct collectives *collectives,
-	const struct call_sources *sources)
-{
-	qsort(pass->matched, pass->matched_count, sizeof *pass->matched, by_launch_order);
-	for (size_t i = 0; i < pass->matched_count; i++)
-		set_launch(collectives, pass->reader, sources,
-			&collectives->all[pass->matched[i].collective], &pass->matched[i].launch);
+	pass->ranges = (struct collectives){ .count = 0 };
+	chosen.ranges = true;
+	chosen.pairs += pass->kernels.pairs;
+	chosen.untimed += pass->kernels.untimed;
+	return chosen;
 }
 
 static void keep_group_name(struct communicator *communicator, struct trace_text name)
@@ -669,32 +636,27 @@ static void find_groups(struct collectives *collectives, const struct trace_read
 	}
 }
 
-void collectives_read(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_calls *calls, bool waits_in_call,
-	const struct categories *categories)
+struct collectives collectives_take(struct process *process)
 {
-	const struct call_sources sources = { calls, collective_sizes_new(reader) };
-	struct collectives_pass pass = { .reader = reader,
-		.exposed = exposed_time_new(reader, categories),
-		.waits_in_call = waits_in_call };
+	struct shared_pass shared = { .process = process };
+	struct collectives collectives;
+	struct collectives_pass *pass;
 
-	run_collectives_pass(&pass);
-	*collectives = *choose_collectives(&pass);
-	if (!collectives->ranges) {
-		collectives->waits_in_call = waits_in_call;
-		exposed_time_set(pass.exposed, collectives);
-		if (has_all_launches(&pass))
-			set_launches(&pass, collectives, &sources);
-		else
-			find_launches(collectives, reader, &sources);
+	collectives_read_in(&shared);
+	shared_pass_run(&shared);
+	pass = process_attached(process, &pass_key);
+	pass->kernels.waits_in_call = process->simulated;
+	if (pass->kernels.count) {
+		exposed_time_set(pass->exposed, &pass->kernels);
+		set_launches(pass);
 	}
-	exposed_time_free(pass.exposed);
-	collective_sizes_free(sources.sizes);
-	free(pass.matched);
-	drop_unusable(collectives);
-	sort_collectives(collectives);
-	drop_unused_communicators(collectives);
-	find_groups(collectives, reader);
+	collectives = choose_collectives(pass);
+	forget_pass(pass);
+	drop_unusable(&collectives);
+	sort_collectives(&collectives);
+	drop_unused_communicators(&collectives);
+	find_groups(&collectives, process->reader);
+	return collectives;
 }
 
 void collectives_insert_lost(struct collectives *collectives, uint32_t communicator, size_t index,

@@ -23,15 +23,13 @@
  * There it begins with that call of NCCL, or if that is not known with the range in which it was
  * launched.
  *
- * Memory: 80 bytes a collective; while they are read, 48 more, and 40 for each launch whose GPU
- * record has not come. Nothing refers to the reader afterwards.
+ * Memory: 80 bytes a collective; 56 more until they are taken. Nothing refers to the reader
+ * afterwards.
  */
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 #define PPERF_REPORT_ANALYSIS_RANKS_COLLECTIVES_H
 
-#include "report/analysis/collective_calls.h"
-#include "report/gpu/work_categories.h"
-#include "report/trace/trace_reader.h"
+#include "report/analysis/shared_pass.h"
 
 #define COLLECTIVE_KINDS(X)                                                           \
 	/* name, part of a kernel's name, part of a range's name, all end together */ \
@@ -117,13 +115,12 @@ struct collectives {
 	bool waits_in_call; /* kernels that begin with the range in which they were launched */
 };
 
-/* Reads the trace from its beginning; twice if a kernel has no launch in it, or comes before its
- * launch. `calls`: those of NCCL, which name communicators and the other rank of sends and
- * receives. `waits_in_call`: collectives wait in the call, as on the simulated device.
- * `categories`: rules that say which kernels are communication. */
-void collectives_read(struct collectives *collectives, struct trace_reader *reader,
-	const struct collective_calls *calls, bool waits_in_call,
-	const struct categories *categories);
+/* Reads the collectives of a process in a pass, unless they are read. */
+void collectives_read_in(struct shared_pass *pass);
+/* Returns the collectives of a process, which the caller frees by collectives_free. To be called
+ * once. Reads the trace once more for them, unless they were read in a pass before; and for the
+ * ranges around launches on the simulated device, unless all calls of NCCL are known. */
+struct collectives collectives_take(struct process *process);
 /* Inserts `count` lost collectives before collective `index` of a communicator, of the kinds
  * `alike`. */
 void collectives_insert_lost(struct collectives *collectives, uint32_t communicator, size_t index,

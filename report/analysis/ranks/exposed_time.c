@@ -41,8 +41,16 @@ struct exposed_time *exposed_time_new(
 	return exposed;
 }
 
+void exposed_time_clear(struct exposed_time *exposed)
+{
+	for (size_t i = 0; i < exposed->device_count; i++)
+		exposed->devices[i].count = exposed->devices[i].unite_at = 0;
+}
+
 void exposed_time_free(struct exposed_time *exposed)
 {
+	if (!exposed)
+		return;
 	for (size_t i = 0; i < exposed->device_count; i++)
 		free(exposed->devices[i].all);
 	free(exposed->kinds);
@@ -104,15 +112,13 @@ static bool is_communication(struct exposed_time *exposed, uint32_t name)
 	return exposed->kinds[name] == 2;
 }
 
-void exposed_time_add(struct exposed_time *exposed, const struct trace_event *event)
+void exposed_time_add(struct exposed_time *exposed, const struct trace_gpu *gpu)
 {
-	const struct trace_gpu *gpu = event->record;
-
-	if ((event->kind != TRACE_KERNEL && event->kind != TRACE_GPU_SET) ||
-		!(gpu->start_ns || gpu->end_ns) || gpu->end_ns <= gpu->start_ns)
+	if ((gpu->head.kind != TRACE_KERNEL && gpu->head.kind != TRACE_GPU_SET) ||
+		gpu->end_ns <= gpu->start_ns)
 		return;
-	if (event->kind == TRACE_KERNEL &&
-		is_communication(exposed, ((const struct trace_kernel *)event->record)->name))
+	if (gpu->head.kind == TRACE_KERNEL &&
+		is_communication(exposed, ((const struct trace_kernel *)gpu)->name))
 		return;
 	add_interval(device_slot(exposed->devices, &exposed->device_count, sizeof *exposed->devices,
 			     gpu->device),

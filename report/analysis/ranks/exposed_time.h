@@ -15,10 +15,12 @@ struct exposed_time;
 /* `reader` and `categories` must live until exposed_time_free. */
 struct exposed_time *exposed_time_new(
 	struct trace_reader *reader, const struct categories *categories);
-/* Adds an event of a pass. Ignores everything but timed GPU work. */
-void exposed_time_add(struct exposed_time *exposed, const struct trace_event *event);
+/* Adds GPU work. Ignores work without times. */
+void exposed_time_add(struct exposed_time *exposed, const struct trace_gpu *gpu);
+/* Forgets all work. */
+void exposed_time_clear(struct exposed_time *exposed);
 /* Sets exposed_ns of all `collectives`, whose times are still those of the GPU. */
 void exposed_time_set(struct exposed_time *exposed, struct collectives *collectives);
-void exposed_time_free(struct exposed_time *exposed);
+void exposed_time_free(struct exposed_time *exposed); /* NULL is allowed */
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "report/analysis/collective_calls.h"
 #include "report/analysis/ranks/rank_inputs.h"
 #include "report/base/compare.h"
 #include <sys/stat.h>
@@ -68,20 +69,31 @@ static void refuse_unreadable(struct rank_input *input, const char *error)
 		rank_input_refuse(input, RANK_INPUT_UNREADABLE, "%s", error);
 }
 
+void rank_input_read_in(const struct options *options, struct shared_pass *pass)
+{
+	(void)options;
+	collectives_read_in(pass);
+}
+
 bool rank_input_read(struct rank_input *input, const struct categories *categories,
-	const struct options *options)
+	const struct options *options, shared_pass_begin *add)
 {
 	char error[READER_ERROR_BYTES];
 	struct process *process = &input->process;
+	struct shared_pass pass = { .add = add };
+	const struct process_join join = shared_pass_join(&pass);
+	bool is_read;
 
 	process->categories = categories;
-	if (!process_read(process, options, error)) {
+	process->join = &join;
+	is_read = process_read(process, options, error);
+	process->join = NULL;
+	if (!is_read) {
 		refuse_unreadable(input, error);
 		process_close(process);
 		return false;
 	}
-	collectives_read(&input->collectives, process->reader, collective_calls_of(process),
-		process->simulated, process->categories);
+	input->collectives = collectives_take(process);
 	input->requests = communicator_requests_copy(&collective_calls_of(process)->requests);
 	read_facts(input);
 	set_read_status(input);

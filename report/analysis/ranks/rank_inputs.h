@@ -24,6 +24,7 @@
 #ifndef PPERF_REPORT_ANALYSIS_RANKS_RANK_INPUTS_H
 #define PPERF_REPORT_ANALYSIS_RANKS_RANK_INPUTS_H
 
+#include "report/analysis/communicator_requests.h"
 #include "report/analysis/ranks/collectives.h"
 #include "report/analysis/ranks/rank_end.h"
 #include "report/run/process.h"
@@ -86,9 +87,12 @@ void rank_inputs_forget(const struct rank_inputs *inputs, const char *path);
 void rank_inputs_free(struct rank_inputs *inputs);
 
 /* Opens and profiles the trace of an input, and reads its collectives. Returns true if the process
- * is open now: the caller closes it. Otherwise the status says why the trace cannot be read. */
+ * is open now: the caller closes it. Otherwise the status says why the trace cannot be read. `add`:
+ * adds analyses to the pass that makes the profile: rank_input_read_in, and maybe others. */
 bool rank_input_read(struct rank_input *input, const struct categories *categories,
-	const struct options *options);
+	const struct options *options, shared_pass_begin *add);
+/* Adds what is read of each rank: its collectives. */
+void rank_input_read_in(const struct options *options, struct shared_pass *pass);
 
 /* Sets a status that is not OK, and its reason. */
 void rank_input_refuse(struct rank_input *input, enum rank_input_status status, const char *format,

@@ -13,7 +13,7 @@
 
 static void read_input(struct ranks *ranks, struct rank_input *input, const struct options *options)
 {
-	if (!rank_input_read(input, ranks->processes.categories, options))
+	if (!rank_input_read(input, ranks->processes.categories, options, rank_input_read_in))
 		return;
 	ranks->has_incomplete |= !input->process.complete;
 	process_close(&input->process);

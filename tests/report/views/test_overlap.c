@@ -96,33 +96,6 @@ START_TEST(fewer_rows_can_be_requested)
 }
 END_TEST
 
-static void build_communicator(
-	struct trace_builder *builder, uint32_t id, uint32_t ranks, uint32_t device)
-{
-	struct trace_communicator *record = build_dictionary(
-		builder, TRACE_COMMUNICATOR, sizeof *record);
-
-	record->key = id;
-	record->communicator = id;
-	record->ranks = ranks;
-	record->device = device;
-}
-
-/* A call that took 8 ns. */
-static struct trace_collective *build_collective(struct trace_builder *builder, uint64_t at,
-	enum trace_nccl_operation operation, uint64_t bytes, uint32_t communicator)
-{
-	struct trace_collective *record = build_record(
-		builder, 1, TRACE_COLLECTIVE, sizeof *record, at);
-
-	record->duration = 8;
-	record->operation = operation;
-	record->bytes = bytes;
-	record->communicator = communicator;
-	record->peer = UINT32_MAX;
-	return record;
-}
-
 /* Collectives of 4 ranks, each of which has one kernel of 100 ns: alone, three in a group, a send
  * and a receive in a group; and calls without a size: two kernels, two communicators, a failed one,
  * one of more bytes than there are. */
