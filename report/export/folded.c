@@ -31,7 +31,7 @@ static void put_process(struct output *out, const struct process *process, enum 
 	bool names_process)
 {
 	const uint32_t count = process->profile->tree->count;
-	struct frame_path path;
+	struct frame_path path = { .count = 0 };
 	uint64_t sum, *amounts = tree_amounts_of(process->profile, amount, &sum);
 
 	for (uint32_t node = 0; node < count && !out->error; node++) {
@@ -49,6 +49,7 @@ static void put_process(struct output *out, const struct process *process, enum 
 		output_char(out, '\n');
 	}
 	free(amounts);
+	frame_path_free(&path);
 }
 
 void export_folded(const struct options *options, struct processes *processes, struct output *out)

@@ -154,7 +154,7 @@ static bool has_amount(const struct pprof *pprof, uint32_t node)
 
 static void put_process(struct pprof *pprof, const struct process *process, bool names_process)
 {
-	struct frame_path path;
+	struct frame_path path = { .count = 0 };
 	uint64_t sum;
 
 	for (int amount = 0; amount < AMOUNT_COUNT; amount++)
@@ -171,6 +171,7 @@ static void put_process(struct pprof *pprof, const struct process *process, bool
 		free(pprof->amounts[amount]);
 		pprof->amounts[amount] = NULL;
 	}
+	frame_path_free(&path);
 }
 
 /* ---- the rest ---- */

@@ -38,7 +38,7 @@ static void number_frames(struct speedscope *scope, const struct process *proces
 static void put_samples(
 	struct speedscope *scope, const struct process *process, const uint64_t *amounts)
 {
-	struct frame_path path;
+	struct frame_path path = { .count = 0 };
 
 	json_put_begin(&scope->json, "samples", '[');
 	for (uint32_t node = 0; node < process->profile->tree->count; node++) {
@@ -53,6 +53,7 @@ static void put_samples(
 		json_write_end(&scope->json, ']');
 	}
 	json_write_end(&scope->json, ']');
+	frame_path_free(&path);
 }
 
 static void put_weights(

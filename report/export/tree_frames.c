@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/export/tree_frames.h"
+#include "report/base/alloc.h"
 #include "report/base/error.h"
 #include "report/base/escape.h"
 #include "report/base/text_builder.h"
@@ -53,8 +54,14 @@ void frame_path_set(struct frame_path *path, const struct process *process, uint
 	path->count = 0;
 	for (uint32_t id = node; id; id = tree->nodes[id].parent)
 		path->count++;
+	ARRAY_GROW(path->nodes, path->room, path->count);
 	for (size_t at = path->count; at--; node = tree->nodes[node].parent)
 		path->nodes[at] = node;
+}
+
+void frame_path_free(struct frame_path *path)
+{
+	free(path->nodes);
 }
 
 struct string_view frame_name(const struct process *process, uint32_t node)

@@ -20,16 +20,17 @@ struct frame_amounts frame_amounts_of(const struct options *options);
  * else GPU time, and CPU time where there is none. */
 enum tree_amount frame_amount_of(const struct options *options, const struct process *process);
 
-/* The path of one node. frames[0] is the outermost node; a process is around it if several are
- * written. */
+/* The path of one node. nodes[0] is the outermost node; a process is around it if several are
+ * written. All zero at first. */
 struct frame_path {
 	const struct process *process;
-	uint32_t nodes[TREE_DEPTH_MAX + 2];
-	size_t count;
+	uint32_t *nodes;
+	size_t count, room;
 };
 
 /* Sets the path of a node. Node 0 has an empty path. */
 void frame_path_set(struct frame_path *path, const struct process *process, uint32_t node);
+void frame_path_free(struct frame_path *path);
 
 /* Returns the name of a node, at most FRAME_NAME_BYTES bytes of it: the begin and the end of longer
  * ones. Control characters and bytes that are not UTF-8 are escaped. Valid until the next call. */
