@@ -63,7 +63,7 @@ static void report_dominant_kernel(struct diagnosis *diagnosis, struct finding *
 	SET_TEXT(finding->evidence, "%s, %s of %s in total; %s on average, the longest %s",
 		diagnose_plural(diagnosis, sum->calls, "launch"),
 		diagnose_time(diagnosis, sum->total_ns), diagnose_time(diagnosis, whole),
-		diagnose_time(diagnosis, sum->total_ns / sum->calls),
+		diagnose_time(diagnosis, sum->total_ns / max_u64(sum->calls, 1)),
 		diagnose_time(diagnosis, sum->longest_ns));
 	SET_TEXT(finding->next, "Start with this kernel: another algorithm or library for it, a "
 				"lower precision, fewer or larger calls.");

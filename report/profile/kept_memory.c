@@ -91,10 +91,29 @@ static bool is_good_oom(const struct profile *profile, const struct memory_owner
 	       is_part(oom->first_failed, oom->failed, memory->failed_count);
 }
 
+/* Whether no range and no thread is kept twice: each failure appends its own. */
+static bool are_failures_distinct(const struct profile *profile, const struct memory_owners *memory)
+{
+	uint64_t ranges = 0, threads = 0;
+
+	for (uint32_t i = 0; i < profile->oom_thread_count; i++)
+		ranges += profile->oom_threads[i].open;
+	for (uint32_t i = 0; i < memory->failed_count; i++) {
+		ranges += memory->failed[i].open;
+		threads += memory->failed[i].threads;
+	}
+	for (uint32_t i = 0; i < memory->oom_count; i++) {
+		ranges += memory->ooms[i].open;
+		threads += memory->ooms[i].threads;
+	}
+	return ranges <= profile->oom_range_count && threads <= profile->oom_thread_count;
+}
+
 static bool is_good_memory(const struct profile *profile, const struct memory_owners *memory)
 {
 	const uint32_t nodes = profile->tree->count;
-	bool good = memory->unrepeated_from <= memory->failed_count;
+	bool good = memory->unrepeated_from <= memory->failed_count &&
+		    are_failures_distinct(profile, memory);
 
 	for (uint32_t i = 0; i < memory->level_count; i++)
 		good &= is_good_level(&memory->levels[i], nodes);
@@ -109,14 +128,14 @@ static bool is_good_memory(const struct profile *profile, const struct memory_ow
 	return good;
 }
 
-/* Reads an array of at most UINT32_MAX elements into a member that memory_owners_free frees. */
-#define READ_ARRAY(array, number)                                                            \
-	do {                                                                                 \
-		uint64_t found;                                                              \
-                                                                                             \
-		free(array);                                                                 \
-		(array) = value_read_array(reader, &found, UINT32_MAX - 1, sizeof *(array)); \
-		(number) = (uint32_t)found;                                                  \
+/* Reads an array of at most `max` elements into a member that memory_owners_free frees. */
+#define READ_ARRAY(array, number, max)                                              \
+	do {                                                                        \
+		uint64_t found;                                                     \
+                                                                                    \
+		free(array);                                                        \
+		(array) = value_read_array(reader, &found, (max), sizeof *(array)); \
+		(number) = (uint32_t)found;                                         \
 	} while (0)
 
 static void read_fullest(struct memory_owners *memory, struct value_reader *reader)
@@ -129,7 +148,7 @@ static void read_fullest(struct memory_owners *memory, struct value_reader *read
 
 		value_read(reader, sample, sizeof *sample);
 		sample->held = NULL;
-		READ_ARRAY(sample->held, sample->held_count);
+		READ_ARRAY(sample->held, sample->held_count, UINT32_MAX - 1);
 	}
 }
 
@@ -141,11 +160,11 @@ struct memory_owners *memory_read(const struct profile *profile, struct value_re
 	OWNER_NUMBERS(X)
 #undef X
 	memory->resumed = value_read_below(reader, 1);
-	READ_ARRAY(memory->levels, memory->level_count);
-	READ_ARRAY(memory->sites, memory->site_count);
-	READ_ARRAY(memory->failed, memory->failed_count);
-	READ_ARRAY(memory->ooms, memory->oom_count);
-	READ_ARRAY(memory->devices, memory->device_count);
+	READ_ARRAY(memory->levels, memory->level_count, UINT32_MAX - 1);
+	READ_ARRAY(memory->sites, memory->site_count, UINT32_MAX - 1);
+	READ_ARRAY(memory->failed, memory->failed_count, MEMORY_OOMS_MAX);
+	READ_ARRAY(memory->ooms, memory->oom_count, MEMORY_OOMS_MAX);
+	READ_ARRAY(memory->devices, memory->device_count, UINT32_MAX - 1);
 	read_fullest(memory, reader);
 	value_check(reader, is_good_memory(profile, memory));
 	return memory;

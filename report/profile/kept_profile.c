@@ -42,7 +42,8 @@ static struct launch_configs *read_kernels(
 		value_read(reader, kernel, sizeof *kernel);
 		memset(&kernel->samples, 0, sizeof kernel->samples);
 		percentiles_read(&kernel->samples, reader, &tree->budget);
-		value_check(reader, kernel->node < tree->count && kernel->name < texts);
+		value_check(reader,
+			kernel->node < tree->count && kernel->name < texts && kernel->calls);
 	}
 	return kernels;
 }
@@ -134,12 +135,23 @@ static void write_numbers(const struct profile *profile, struct value_writer *wr
 	value_write_u64(writer, profile->counter_unit);
 }
 
+/* The metric is the one that was requested, or one that a pass picks. */
+static void read_metric(struct profile *profile, struct value_reader *reader)
+{
+	const enum metric metric = (enum metric)value_read_below(reader, METRIC_COUNT - 1);
+	const struct profile_options *wanted = &profile->options;
+
+	value_check(reader, wanted->pick_metric ? metric == METRIC_GPU || metric == METRIC_CPU
+						: metric == wanted->metric);
+	profile->options.metric = metric;
+}
+
 /* The tree was read before. */
 static void read_numbers(struct profile *profile, struct value_reader *reader)
 {
 	const uint64_t last = profile->tree->count - 1;
 
-	profile->options.metric = (enum metric)value_read_below(reader, METRIC_COUNT - 1);
+	read_metric(profile, reader);
 	profile->options.allocated_at_start = (int64_t)value_read_u64(reader);
 	profile->options.knows_allocated_at_start = value_read_below(reader, 1);
 	value_read(reader, &profile->counts, sizeof profile->counts);

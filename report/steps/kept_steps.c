@@ -80,25 +80,41 @@ static bool are_good_steps(const struct steps *steps, uint32_t trace_nodes)
 	       (!steps->count || steps->last_found < steps->count);
 }
 
+/* Returns whether the threads have all steps, one thread's after the other's. */
 static bool are_good_threads(const struct steps *steps)
 {
+	size_t count = 0;
+
 	for (size_t i = 0; i < steps->thread_count; i++) {
 		const struct steps_thread *thread = &steps->threads[i];
 
-		if (thread->first > steps->count || thread->count > steps->count - thread->first ||
-			thread->usual > thread->count)
+		if (thread->first != count || !thread->count ||
+			thread->count > steps->count - count || thread->usual > thread->count ||
+			(i && thread->tid <= thread[-1].tid))
 			return false;
+		count += thread->count;
 	}
-	return true;
+	return !steps->thread_count || count == steps->count;
+}
+
+/* Reads the steps of a thread. They are in the order of all steps. */
+static void read_steps_of_thread(
+	struct steps *steps, const struct steps_thread *thread, struct value_reader *reader)
+{
+	const struct step **of = &steps->by_thread[thread->first];
+
+	for (size_t i = 0; i < thread->count; i++) {
+		of[i] = &steps->steps[value_read_below(reader, steps->count - 1)];
+		value_check(reader, of[i]->tid == thread->tid && (!i || of[i] > of[i - 1]));
+	}
 }
 
 static void read_by_thread(struct steps *steps, struct value_reader *reader)
 {
-	if (!steps->thread_count || !value_check(reader, steps->count))
-		return;
-	steps->by_thread = xcalloc(steps->count * sizeof(struct step *));
-	for (size_t i = 0; i < steps->count; i++)
-		steps->by_thread[i] = &steps->steps[value_read_below(reader, steps->count - 1)];
+	if (steps->thread_count)
+		steps->by_thread = xcalloc(steps->count * sizeof(struct step *));
+	for (size_t i = 0; i < steps->thread_count; i++)
+		read_steps_of_thread(steps, &steps->threads[i], reader);
 }
 
 struct steps *steps_read(struct value_reader *reader, uint32_t trace_nodes)

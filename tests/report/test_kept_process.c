@@ -367,6 +367,158 @@ START_TEST(damaged_places_are_refused_or_usable)
 }
 END_TEST
 
+/* ---- profiles that no pass makes, with a right checksum ---- */
+
+static void forget_the_calls_of_a_kernel(struct process *process)
+{
+	process->profile->kernels->kernels[0].calls = 0;
+}
+
+static void use_a_metric_that_was_not_wanted(struct process *process)
+{
+	process->profile->options.metric = METRIC_USER;
+}
+
+/* Replaces the failures by `count` times the first one. */
+static void repeat_failure(struct process *process, uint32_t count)
+{
+	struct memory_owners *memory = process->profile->memory;
+	struct memory_oom *ooms = xcalloc(count * sizeof *ooms);
+
+	for (uint32_t i = 0; i < count; i++)
+		ooms[i] = memory->ooms[0];
+	free(memory->ooms);
+	memory->ooms = ooms;
+	memory->oom_count = count;
+}
+
+static void share_ranges_of_two_failures(struct process *process)
+{
+	ck_assert_uint_gt(process->profile->memory->ooms[0].open, 0);
+	repeat_failure(process, 2);
+}
+
+static void fail_too_often(struct process *process)
+{
+	process->profile->memory->ooms[0].open = process->profile->memory->ooms[0].threads = 0;
+	repeat_failure(process, MEMORY_OOMS_MAX + 1);
+}
+
+static void list_steps_of_a_thread_twice(struct process *process)
+{
+	process->steps->threads[1].first = 0;
+}
+
+/* Adds a thread behind the others. */
+static struct steps_thread *add_thread(struct steps *steps)
+{
+	struct steps_thread *threads = xcalloc((steps->thread_count + 1) * sizeof *threads);
+
+	memcpy(threads, steps->threads, steps->thread_count * sizeof *threads);
+	free(steps->threads);
+	steps->threads = threads;
+	threads[steps->thread_count] = (struct steps_thread){ .tid = UINT32_MAX,
+		.first = steps->count };
+	return &threads[steps->thread_count++];
+}
+
+static void add_a_thread_without_steps(struct process *process)
+{
+	add_thread(process->steps);
+}
+
+static void forget_a_thread(struct process *process)
+{
+	process->steps->thread_count--;
+}
+
+static void give_a_step_to_another_thread(struct process *process)
+{
+	process->steps->steps[0].tid++;
+}
+
+static void list_a_step_twice(struct process *process)
+{
+	process->steps->by_thread[1] = process->steps->by_thread[0];
+}
+
+static void divide_the_last_thread(struct process *process)
+{
+	struct steps_thread *added = add_thread(process->steps), *last = added - 1;
+
+	added->tid = last->tid;
+	added->count = last->count / 2;
+	added->first = process->steps->count - added->count;
+	last->usual = 0;
+	last->count -= added->count;
+}
+
+/* Reads the trace PATH, changes what the pass made of it, and writes and reads that. Returns
+ * whether it is believed. `change`: NULL: none. */
+static bool is_believed(void (*change)(struct process *process))
+{
+	struct process made, read;
+	char *kept = NULL, error[READER_ERROR_BYTES];
+	size_t bytes;
+	FILE *file = open_memstream(&kept, &bytes);
+	bool good;
+
+	made = (struct process){ .path = (char *)PATH, .categories = categories_read(NULL) };
+	ck_assert_msg(process_read(&made, &usual, error), "%s", error);
+	if (change)
+		change(&made);
+	ck_assert(kept_process_encode(&made, file));
+	fclose(file);
+	open_process(&read);
+	good = decode(&read, kept, bytes);
+	free(kept);
+	free_process(&made);
+	free_process(&read);
+	return good;
+}
+
+START_TEST(a_profile_that_no_pass_makes_is_refused)
+{
+	static void (*const changes[])(struct process *) = { forget_the_calls_of_a_kernel,
+		use_a_metric_that_was_not_wanted, share_ranges_of_two_failures, fail_too_often };
+	struct trace_builder *builder = kept_program();
+
+	builder_write(builder, PATH);
+	builder_free(builder);
+	ck_assert(is_believed(NULL));
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+		ck_assert_msg(!is_believed(changes[i]), "change %zu", i);
+}
+END_TEST
+
+/* A server, two threads of which call the same model. */
+static void write_server(void)
+{
+	struct trace_builder *builder = builder_new();
+	const uint32_t model = build_node(builder, 0, "Net", NULL, TRACE_NODE_MODULE);
+
+	for (uint64_t i = 0; i < 6; i++)
+		for (uint32_t thread = 1; thread <= 2; thread++) {
+			build_push_node(builder, thread, 1000 * i + 10 * thread, model);
+			build_pop(builder, thread, 1000 * i + 700 + 10 * thread);
+		}
+	builder_write(builder, PATH);
+	builder_free(builder);
+}
+
+START_TEST(steps_of_threads_that_do_not_fit_are_refused)
+{
+	static void (*const changes[])(struct process *) = { list_steps_of_a_thread_twice,
+		add_a_thread_without_steps, forget_a_thread, give_a_step_to_another_thread,
+		list_a_step_twice, divide_the_last_thread };
+
+	write_server();
+	ck_assert(is_believed(NULL));
+	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+		ck_assert_msg(!is_believed(changes[i]), "change %zu", i);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("kept_process");
@@ -383,6 +535,8 @@ int main(void)
 	tcase_add_test(all, damaged_bytes_are_refused_or_usable);
 	tcase_add_test(all, places_of_samples_are_kept);
 	tcase_add_test(all, damaged_places_are_refused_or_usable);
+	tcase_add_test(all, a_profile_that_no_pass_makes_is_refused);
+	tcase_add_test(all, steps_of_threads_that_do_not_fit_are_refused);
 	suite_add_tcase(suite, all);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
