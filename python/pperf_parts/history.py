@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A history of runs, such as nightly ones: Hive-partitioned Parquet in a folder, one file per table
 and run. trends.py finds what became slower."""
-import datetime, os, re
+import argparse, contextlib, datetime, difflib, glob, os, re, sys
 from pperf_parts import PartsError
+from pperf_parts.output import escaped
 
 TABLES = ("runs", "place_runs", "rank_runs", "step_runs", "spread_runs", "accepted")
 JOB, NIGHT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"), re.compile(r"\d{4}-\d{2}-\d{2}")
 STEPS = "(duration of a step)"
+WARNINGS_MAX, NAMED_MAX, NEAR_MAX = 20, 8, 3
 
 PLACES = """
 select path, kind, min(depth) as depth, count(*) as ranks, sum(calls)::bigint as calls, sum(gpu_total_ns)::bigint as gpu_total_ns,
@@ -41,68 +43,155 @@ def add_commands(commands):
     which = history.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(history))
     add = which.add_parser("add", help="add the run of parts")
     add.add_argument("parts", nargs="+", metavar="PARTS")
-    add.add_argument("--to", required=True, metavar="HISTORY", help="the folder of the history")
-    add.add_argument("--run", metavar="ID", help="the run to add, if the parts are of several")
+    add.add_argument("--to", required=True, type=not_empty, metavar="HISTORY", help="the folder of the history")
+    add.add_argument("--run", metavar="ID", help="the run to add, if the parts are of several (that with most ranks; of equal ones the last)")
     regressions = which.add_parser("regressions", help="what became slower; exit status 1 if there is a regression")
     accept = which.add_parser("accept", help="take the newest night, or --night, as the new normal")
-    accept.add_argument("--path", metavar="PATH", help="only this place (all)")
+    accept.add_argument("--path", type=not_empty, metavar="PATH", help="only this place (all)")
     trends = which.add_parser("trends", help="all nights: the job's time, and what changed since when")
     html = which.add_parser("html", help="the trends as one page of HTML, which loads nothing from a network")
     html.add_argument("-o", "--output", required=True, metavar="FILE", help="the page")
     for command in regressions, accept, trends, html:
-        command.add_argument("history", metavar="HISTORY")
+        command.add_argument("history", type=not_empty, metavar="HISTORY")
     for command in add, regressions, accept, trends, html:
-        command.add_argument("--job", required=True, metavar="NAME", help="the name of the job")
-        command.add_argument("--night", metavar="YYYY-MM-DD", help="the night (add: that of the run's begin, UTC; else the newest)")
+        command.add_argument("--job", required=True, type=job_name, metavar="NAME", help="the name of the job")
+        command.add_argument("--night", type=night_of, metavar="YYYY-MM-DD", help="the night (add: that of the run's begin, UTC; else the newest)")
     for command in regressions, trends:
         command.add_argument("-f", "--format", choices=("text", "json", "csv"), default="text")
         command.add_argument("-n", "--top", type=int, default=20, metavar="N", help="rows of text; 0: all (20)")
 
 
-def checked(pattern, text, what):
-    if not pattern.fullmatch(text):
-        raise PartsError("%s is no %s" % (text[:100], what))
+# The types of arguments. The parser prints what they raise, and exits with 64.
+
+def not_empty(text):
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
+
+
+def job_name(text):
+    if not JOB.fullmatch(text):
+        raise argparse.ArgumentTypeError("'%s' is no name of a job: it has letters, digits, '.', '_' and '-', at most 100, and begins with a letter or digit" % escaped(text[:100]))
     return text
 
 
 def night_of(text):
     try:
-        return str(datetime.date.fromisoformat(checked(NIGHT, text, "night such as 2026-11-23")))
+        if not NIGHT.fullmatch(text):
+            raise ValueError
+        return str(datetime.date.fromisoformat(text))
     except ValueError:
-        raise PartsError("%s is no day" % text)
+        raise argparse.ArgumentTypeError("'%s' is no night such as 2026-11-23" % escaped(text[:100]))
+
+
+def warn(warnings):
+    for warning in warnings[:WARNINGS_MAX]:
+        sys.stderr.write("warning: %s\n" % escaped(warning))
+    if len(warnings) > WARNINGS_MAX:
+        sys.stderr.write("%d more warnings\n" % (len(warnings) - WARNINGS_MAX))
+
+
+def counted(number, one, several=None):
+    return "%d %s" % (number, one if number == 1 else several or one + "s")
+
+
+def reason_of(error):
+    """The reason of an OSError or an error of DuckDB in one line."""
+    return getattr(error, "strerror", None) or " ".join(str(error).split("\n")[0].split())[:300]
 
 
 # ---- adding ----
 
 def write(db, folder, table, job, night, name, sql):
-    from pperf_parts.parts import quoted
-    place = os.path.join(folder, table, "job=" + job, "night=" + night)
-    os.makedirs(place, exist_ok=True)
-    path = os.path.join(place, name + ".parquet")
+    from pperf_parts.parts import engine, quoted
+    path = file_of(folder, table, job, night, name + ".parquet")
     temporary = "%s.%d.tmp" % (path, os.getpid())
-    db.execute("copy (%s) to %s (format parquet, compression zstd)" % (sql, quoted(temporary)))
-    os.replace(temporary, path)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        db.execute("copy (%s) to %s (format parquet, compression zstd)" % (sql, quoted(temporary)))
+        os.replace(temporary, path)
+    except (OSError, engine().Error) as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise PartsError(escaped("%s: cannot be written: %s; see that the disk has space and that you may write to the folder, and run the command again" % (path, reason_of(error))))
+
+
+def file_of(folder, table, job, night, name):
+    return os.path.join(folder, table, "job=" + job, "night=" + night, name)
+
+
+# ---- what is not added ----
+
+def named_run(run):
+    return "run %016x" % (run & ((1 << 64) - 1))
+
+
+def other_runs(inputs):
+    """A warning for each run that the parts have beside the one that is added."""
+    runs = {}
+    for item in inputs:
+        if item.status == "other_run":
+            runs.setdefault(item.run_id, []).append(item)
+    return ["%s is not added: the parts have %s of it, such as %s (--run %x adds it)" % (named_run(run), counted(len(members), "trace"), members[0].file, run) for run, members in runs.items()]
+
+
+def missing_ranks(shown):
+    """Where the traces do not say how many ranks there are, these end with the last one that has a trace."""
+    ranks = {item.rank for item in shown}
+    world_size = max(item.world_size or 0 for item in shown)
+    end = max(max(ranks) + 1, world_size)
+    missing = sorted(set(range(end)) - ranks) if min(ranks) >= 0 and (world_size or end <= 2 * len(ranks)) else []
+    if not missing:
+        return []
+    more = " and %d more" % (len(missing) - NAMED_MAX) if len(missing) > NAMED_MAX else ""
+    return ["rank%s %s%s of %d %s no usable trace" % ("s" if len(missing) > 1 else "", ", ".join(map(str, missing[:NAMED_MAX])), more, end, "have" if len(missing) > 1 else "has")]
+
+
+def without_ranks(shown):
+    """Processes without a rank are never of another run."""
+    runs = {item.run_id for item in shown if item.rank < 0}
+    return ["the parts have traces without ranks of %d runs, which are added as one run" % len(runs)] if len(runs) > 1 else []
+
+
+def warnings_of(inputs):
+    shown = [item for item in inputs if item.is_used or item.status == "no_collectives"]
+    return other_runs(inputs) + missing_ranks(shown) + without_ranks(shown) + [item.why for item in inputs if item.is_fault and item.status != "other_run" and item.why]
+
+
+def which_counts(db, folder, job, night, file, started):
+    """Which run of a night counts, in words, if the night has others than the one in `file`."""
+    found = read_table(db, folder, "runs", job, "select parse_filename(filename), started_unix_ns from %s", night, but=file)
+    others = found.fetchall() if found else []
+    if not others:
+        return ""
+    newest = max((started, file) for file, started in others)
+    last = "this one" if (started, file) > newest else newest[1][:-len(".parquet")].replace("=", " ") + ", not this one"
+    return "; of the %d runs of this night only the one that began last counts: %s" % (len(others) + 1, last)
 
 
 def add(options, out):
     from pperf_parts import views
     from pperf_parts.parts import Parts, engine, fill, text_of
-    job = checked(JOB, options.job, "name of a job: letters, digits, . _ and -")
+    job, results = options.job, {}
     with Parts(options.parts, ("processes", "places", "steps", "spreads")) as parts:
-        views.show(parts, run=options.run)
+        warn(warnings_of(views.show(parts, run=options.run)))
         tables = {"place_runs": PLACES, "rank_runs": RANK_RUNS, "step_runs": views.STEPS, "spread_runs": SPREADS, "runs": RUNS}
-        results = {name: parts.db.execute(sql) and (parts.db.description, parts.db.fetchall()) for name, sql in tables.items()}
+        for name, sql in tables.items():
+            found = parts.execute(sql, ())
+            results[name] = found.description, found.fetchall()
     run = dict(zip([d[0] for d in results["runs"][0]], results["runs"][1][0]))
-    night = night_of(options.night) if options.night else str(datetime.datetime.fromtimestamp(run["started_unix_ns"] // 10 ** 9, datetime.timezone.utc).date())
+    night = options.night or str(datetime.datetime.fromtimestamp(run["started_unix_ns"] // 10 ** 9, datetime.timezone.utc).date())
     name = "run=%016x" % ((run["run_id"] or run["started_unix_ns"]) & ((1 << 64) - 1))
     db = engine().connect(config={"memory_limit": "2GB"})
+    counts = which_counts(db, options.to, job, night, name + ".parquet", run["started_unix_ns"])
     for table, (description, rows) in results.items(): # runs is the last: a run is there if its row is
         db.execute("create table incoming (%s)" % ", ".join('"%s" %s' % (d[0], d[1]) for d in description))
         fill(db, "incoming", [[text_of(v) if isinstance(v, str) else v for v in row] for row in rows])
         write(db, options.to, table, job, night, name, "select * from incoming")
         db.execute("drop table incoming")
     db.close()
-    out.write("added the run of %s to job %s: %d processes, %d places\n" % (night, job, run["processes"], len(results["place_runs"][1])))
+    out.write("added %s to the night %s of job %s: %s, %s%s\n" % (
+        name.replace("=", " "), night, job, counted(run["processes"], "process", "processes"), counted(len(results["place_runs"][1]), "place"), counts))
     return 0
 
 
@@ -110,23 +199,24 @@ def add(options, out):
 
 def connect(folder, job):
     from pperf_parts.parts import engine
-    checked(JOB, job, "name of a job")
     if not os.path.isdir(os.path.join(folder, "runs", "job=" + job)):
-        raise PartsError("%s: has no run of job %s; add one by: pperf history add PARTS --to %s --job %s" % (folder, job, folder, job))
+        name = escaped(folder)
+        raise PartsError("%s: has no run of job %s; add one by: pperf history add PARTS --to %s --job %s" % (name, job, name, job))
     return engine().connect(config={"memory_limit": "2GB", "autoinstall_known_extensions": "false"})
 
 
-def read_table(db, folder, table, job, sql):
-    """Executes SQL with %s for a table of the history. None: the history has no such table."""
+def read_table(db, folder, table, job, sql, night="*", file="*.parquet", but=None):
+    """Executes SQL with %s for a table of the history: of all nights, or one; of all files, or one, or
+    all `but` one. None: there is no such file."""
     from pperf_parts.parts import engine, quoted
-    pattern = os.path.join(folder, table, "job=" + job, "*", "*.parquet")
+    paths = [path for path in glob.glob(file_of(glob.escape(folder), table, job, night, file)) if os.path.basename(path) != but]
+    if not paths:
+        return None
     try:
-        return db.execute(sql % ("read_parquet(%s, hive_partitioning = true, hive_types = {'night': varchar, 'job': varchar}, union_by_name = true, "
-                                 "filename = true)" % quoted(pattern)))
+        return db.execute(sql % ("read_parquet([%s], hive_partitioning = true, hive_types = {'night': varchar, 'job': varchar}, union_by_name = true, "
+                                 "filename = true)" % ", ".join(map(quoted, paths))))
     except engine().Error as error:
-        if "No files found" in str(error):
-            return None
-        raise PartsError("%s: table %s of job %s cannot be read: %s" % (folder, table, job, str(error).split("\n")[0][:300]))
+        raise PartsError(escaped("%s: table %s of job %s cannot be read: %s; remove the damaged file, and add its run again" % (folder, table, job, reason_of(error))))
 
 
 def rows_of(db, folder, table, job, columns):
@@ -153,8 +243,7 @@ def read_values(db, folder, job, runs):
     fill(db, "shown", [[night, i, runs[night]["file"]] for i, night in enumerate(nights)])
     cells = ("number, path, kind, coalesce(gpu_total_ns, 0) / greatest(ranks, 1) / greatest(coalesce(steps, 0), 1) gpu, "
              "coalesce(cpu_total_ns, 0) / greatest(ranks, 1) / greatest(coalesce(steps, 0), 1) cpu")
-    if not read_table(db, folder, "place_runs", job, "create table cells as select %s from %s read join shown on read.night = shown.night and parse_filename(filename) = file" % (cells, "%s")):
-        return [(STEPS, "step")], step_column(runs, nights), False
+    read_table(db, folder, "place_runs", job, "create table cells as select %s from %s read join shown on read.night = shown.night and parse_filename(filename) = file" % (cells, "%s"))
     gpu = db.execute("select count(*) from cells where gpu > 0").fetchone()[0] > 0
     db.execute("create table numbered as select path, kind, row_number() over (order by path, kind) as place from cells where %s > 0 group by path, kind" % ("gpu" if gpu else "cpu"))
     places = [(STEPS, "step")] + db.execute("select path, kind from numbered order by place").fetchall()
@@ -178,50 +267,89 @@ def accepted_of(db, folder, job):
     return accepted
 
 
+def chosen_run(runs, folder, job, night):
+    """The run of `night`, or of the newest one. It has its places, or is refused."""
+    night = night or max(runs, default=None)
+    if night not in runs:
+        raise PartsError("job %s has no run in the night %s" % (job, night) if night else escaped("%s: has no run of job %s that can be read" % (folder, job)))
+    missing = [table for table in TABLES[1:5] if not has_table(folder, table, job, runs[night])]
+    if "place_runs" in missing:
+        raise PartsError(escaped("the night %s of job %s cannot be compared: its table place_runs is missing (%s); add its run again, or choose another night with --night" % (
+            night, job, file_of(folder, "place_runs", job, night, runs[night]["file"]))))
+    if missing:
+        warn(["the night %s has no table %s; its places are compared all the same" % (night, ", ".join(missing))])
+    return runs[night]
+
+
+def has_table(folder, table, job, run):
+    return os.path.isfile(file_of(folder, table, job, run["night"], run["file"]))
+
+
+def lost_sentence(lost):
+    """Of nights without places."""
+    more = " and %d more" % (len(lost) - NAMED_MAX) if len(lost) > NAMED_MAX else ""
+    return "%s left out because the table place_runs is missing: %s%s" % ("1 night is" if len(lost) == 1 else "%d nights are" % len(lost), ", ".join(lost[:NAMED_MAX]), more)
+
+
 def read_trends(folder, job, night=None):
-    """The nights up to `night`, or the newest: (Trends, runs by night, accepted, whether values are GPU time)."""
+    """The nights up to `night`, or the newest: (Trends, runs by night, accepted, whether values are GPU
+    time, nights that are left out because they have no places)."""
     from pperf_parts.trends import Trends
     db = connect(folder, job)
     runs, accepted = read_runs(db, folder, job), accepted_of(db, folder, job)
-    night = night_of(night) if night else max(runs, default=None)
-    if night not in runs:
-        raise PartsError("job %s has no run in the night %s" % (job, night))
-    runs = {key: run for key, run in runs.items() if key <= night}
+    night = chosen_run(runs, folder, job, night)["night"]
+    lost = sorted(key for key, run in runs.items() if key <= night and not has_table(folder, "place_runs", job, run))
+    if lost:
+        warn([lost_sentence(lost)])
+    runs = {key: run for key, run in runs.items() if key <= night and key not in lost}
     places, values, gpu = read_values(db, folder, job, runs)
     db.close()
     nights = sorted(runs)
-    return Trends(nights, places, values, [runs[night]["steps"] > 0 for night in nights], accepted), runs, accepted, gpu
+    return Trends(nights, places, values, [runs[night]["steps"] > 0 for night in nights], accepted), runs, accepted, gpu, lost
 
 
 def regressions(options, out):
     from pperf_parts import output
-    trends = read_trends(options.history, options.job, options.night)[0]
-    night, rows = trends.nights[-1], trends.rows(len(trends.nights) - 1)
+    trends, *_, lost = read_trends(options.history, options.job, options.night)
+    night, rows, not_compared = trends.nights[-1], trends.rows(len(trends.nights) - 1), trends.not_compared()
     if options.format == "json":
-        output.put_json({"schema": "pperf.history/1", "job": options.job, "night": night, "rows": rows}, out)
+        output.put_json(dict({"schema": "pperf.history/1", "job": options.job, "night": night}, **trends.extent(), nights_left_out=lost, rows=rows), out)
     elif options.format == "csv":
         output.put_csv(rows, out)
+        if not_compared and not trends.extent()["compared"]:
+            warn([not_compared])
     elif rows:
         output.put_table(rows, ["state", "since", "nights", "before_ns", "after_ns", "percent", "deviations", "p", "path", "in"], out, options.top)
-    else:
-        out.write("no place of job %s is slower in the night %s than before\n" % (options.job, night))
+    elif trends.no_place_is_slower():
+        out.write("job %s: %s\n" % (options.job, trends.no_place_is_slower()))
+    if not_compared and options.format == "text":
+        out.write("job %s: %s\n" % (options.job, not_compared))
     return 1 if any(row["state"] == "regression" for row in rows) else 0
 
 
 def accept(options, out):
     from pperf_parts.parts import quoted
     db = connect(options.history, options.job)
-    nights = sorted(row[0] for row in rows_of(db, options.history, "runs", options.job, "distinct night"))
-    night = night_of(options.night) if options.night else nights[-1]
-    if night not in nights:
-        raise PartsError("job %s has no run in the night %s" % (options.job, night))
-    path = options.path or ""
+    run = chosen_run(read_runs(db, options.history, options.job), options.history, options.job, options.night)
+    night = run["night"]
+    path = place_named(db, options.history, options.job, run, options.path) if options.path else ""
     name = "accepted=%s" % (hex(hash_of(path))[2:])
     write(db, options.history, "accepted", options.job, night, name, "select %s path, %d accepted_unix_ns" % (
         quoted(path), int(datetime.datetime.now(datetime.timezone.utc).timestamp()) * 10 ** 9))
     db.close()
-    out.write("accepted %s of job %s in the night %s as the new normal\n" % (path or "all places", options.job, night))
+    out.write("accepted %s of job %s in the night %s as the new normal\n" % (escaped(path) or "all places", options.job, night))
     return 0
+
+
+def place_named(db, folder, job, run, text):
+    """The path of the place of a run that is printed as `text`."""
+    found = read_table(db, folder, "place_runs", job, "select distinct path from %s order by path", run["night"], run["file"])
+    paths = [STEPS] + [row[0] for row in found.fetchall()]
+    for path in paths:
+        if text in (path, escaped(path)):
+            return path
+    near = ([path for path in paths if text.lower() in path.lower()] + difflib.get_close_matches(text, paths, NEAR_MAX))[:NEAR_MAX]
+    raise PartsError(escaped("the night %s of job %s has no place %s%s" % (run["night"], job, text[:300], "; near ones are " + ", ".join(near) if near else "; pperf history trends -f json lists them")))
 
 
 def hash_of(text):
@@ -230,7 +358,13 @@ def hash_of(text):
 
 
 def run(options, out):
-    if options.action in ("trends", "html"):
+    actions = {"add": add, "regressions": regressions, "accept": accept}
+    if options.action not in actions:
         from pperf_parts import history_page
-        return getattr(history_page, options.action)(options, out)
-    return {"add": add, "regressions": regressions, "accept": accept}[options.action](options, out)
+        actions = {"trends": history_page.trends, "html": history_page.html}
+    try:
+        return actions[options.action](options, out)
+    except OSError as error:
+        if not error.filename:  # of standard output
+            raise
+        raise PartsError(escaped("%s: %s; see that the disk has space and that you may read and write there" % (error.filename, reason_of(error))))

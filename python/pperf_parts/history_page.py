@@ -3,7 +3,7 @@
 writes of it. The page draws these figures and computes none."""
 import json, os, shutil, subprocess, tempfile
 from pperf_parts import PartsError
-from pperf_parts.history import STEPS, read_trends
+from pperf_parts.history import STEPS, lost_sentence, read_trends, warn
 from pperf_parts.output import escaped, put_csv, put_json, put_table, time_text
 
 SCHEMA = "pperf.history/1"
@@ -18,18 +18,27 @@ def night_rows(trends, runs):
     for n, night in enumerate(trends.nights):
         run = runs[night]
         yield {"night": night, "step_ns": whole(trends.values[n, 0]), "before_ns": whole(trends.medians[n, 0]), "wall_ns": run["wall_ns"], "gpu_busy_ns": run["gpu_busy_ns"],
-               "processes": run["processes"], "steps": run["steps"], "damaged": run["damaged"], "slower": int((trends.streaks[n, 1:] > 0).sum())}
+               "processes": run["processes"], "steps": run["steps"], "damaged": run["damaged"], "slower": int((trends.slow[n, 1:] > 0).sum())}
+
+
+def state_of(trends, place):
+    """Of a place in the newest night."""
+    for state, has in (("regression", trends.confirmed), ("suspicion", trends.streaks), ("accepted", trends.taken_streaks)):
+        if has[-1, place]:
+            return state
+    absent = trends.values[-1, place] != trends.values[-1, place]
+    return "gone" if absent else "no baseline" if trends.medians[-1, place] != trends.medians[-1, place] else "as before"
 
 
 def place_row(trends, place):
     """`before`: the median of the baseline by night, of the step and of what became slower."""
-    changed = not place or trends.confirmed[:, place].any() or trends.streaks[-1, place]
+    changed = not place or trends.regressed[:, place].any() or trends.slow[-1, place]
     last, values = len(trends.nights) - 1, [whole(value) for value in trends.values[:, place]]
     median, value = trends.medians[last, place], trends.values[last, place]
-    state = "regression" if trends.confirmed[last, place] else "suspicion" if trends.streaks[last, place] else "gone" if value != value else "no baseline" if median != median else "as before"
+    state = state_of(trends, place)
     return {"path": trends.places[place][0], "kind": trends.places[place][1], "state": state, "value_ns": values[-1], "before_ns": whole(median),
             "percent": None if state in ("gone", "no baseline") else round(float(100 * (value / median - 1)), 2), "values": values,
-            "before": [whole(value) for value in trends.medians[:, place]] if changed else [], "slow": (trends.streaks[:, place] > 0).nonzero()[0].tolist()}
+            "before": [whole(value) for value in trends.medians[:, place]] if changed else [], "slow": (trends.slow[:, place] > 0).nonzero()[0].tolist()}
 
 
 def shown_places(trends):
@@ -55,9 +64,13 @@ def come_and_gone(trends):
     return listed(new, -1), listed(gone, -2)
 
 
-def sentences_of(document):
+def capital(text):
+    return text[:1].upper() + text[1:]
+
+
+def sentences_of(document, verdict):
     """The first one says whether something is slower. Names stand between grave accents."""
-    rows, night = document["rows"], document["nights"][-1]["night"]
+    rows = document["rows"]
     regressions = [row for row in rows if row["state"] == "regression"]
     named = lambda path: "`%s`" % path.replace("`", "'")
     found = []
@@ -65,25 +78,30 @@ def sentences_of(document):
         deeper = "" if row["in"] == row["path"] else ", most of it in %s" % named(row["in"])
         found.append("%s takes %s instead of %s (+%.1f %%) since %s%s" % (named(row["path"]), time_text(row["after_ns"]), time_text(row["before_ns"]), row["percent"], row["since"], deeper))
     if not regressions:
-        found = ["In the night %s no place is slower than before" % night]
+        found = [capital(verdict or document["not_compared"])]
     if len(regressions) > 3:
         found.append("%d more places are slower" % (len(regressions) - 3))
     suspicions = len(rows) - len(regressions)
     if suspicions:
         found.append("%d place%s slower in a way that is no regression yet: in one night, or not significant among all places" % (suspicions, " is" if suspicions == 1 else "s are"))
+    if document["compared"] and document["not_compared"]:
+        found.append(capital(document["not_compared"]))
+    if document["nights_left_out"]:
+        found.append(capital(lost_sentence(document["nights_left_out"])))
     return [sentence + "." for sentence in found]
 
 
-def document_of(trends, runs, accepted, gpu, job):
+def document_of(trends, runs, accepted, gpu, lost, job):
     shown, left_out = shown_places(trends)
     numbers = {trends.places[place]: i for i, place in enumerate(shown)}
     new, gone = come_and_gone(trends)
     document = {"schema": SCHEMA, "view": "trends", "job": job, "value_name": "%s time per rank and step" % ("GPU" if gpu else "CPU"), "step_name": STEPS,
                 "nights": list(night_rows(trends, runs)), "rows": trends.rows(len(trends.nights) - 1),
-                "changes": [dict(row, place=numbers.get((row["path"], row["kind"]), -1)) for row in trends.changes(accepted)],
+                "changes": [dict(row, place=numbers.get((row["path"], row["kind"]), -1)) for row in trends.changes()],
                 "accepted": [{"night": night, "path": path} for night in sorted(accepted) if night <= trends.nights[-1] for path in sorted(accepted[night], key=lambda path: path or "")],
-                "renamed": trends.renamed, "new": new, "gone": gone, "places": [place_row(trends, place) for place in shown], "left_out": left_out}
-    return dict(document, sentences=sentences_of(document))
+                "renamed": trends.renamed, "new": new, "gone": gone, "places": [place_row(trends, place) for place in shown], "left_out": left_out,
+                "not_compared": trends.not_compared(), "nights_left_out": lost, **trends.extent()}
+    return dict(document, sentences=sentences_of(document, trends.no_place_is_slower()))
 
 
 # ---- commands ----
@@ -95,6 +113,8 @@ def trends(options, out):
         put_json(document, out)
     elif options.format == "csv":
         put_csv(document["changes"], out)
+        if not document["compared"]:
+            warn([document["not_compared"]])
     else:
         for sentence in document["sentences"]:
             out.write(escaped(sentence.replace("`", "")) + "\n")

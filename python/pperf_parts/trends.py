@@ -121,11 +121,13 @@ class Baseline:
 
 def examine(nights, places, matrix, accepted, has_steps):
     """By night and place: the median of the baseline, the deviations from it, how many nights in a row
-    it was slower (missing nights apart), and p (NaN: not tested, as of a suspicion)."""
+    it was slower (missing nights apart; 0: not, or accepted), the same number where it was accepted,
+    and p (NaN: not tested, as of a suspicion)."""
     shape = matrix.shape
     window, at = np.full((shape[1], WINDOW), np.nan), np.zeros(shape[1], int)
     medians, deviations, p = (np.full(shape, np.nan) for _ in range(3))
-    streaks, streak, total = np.zeros(shape, int), np.zeros(shape[1], int), np.zeros(shape[1])
+    streaks, taken_streaks = np.zeros(shape, int), np.zeros(shape, int)
+    streak, total = np.zeros(shape[1], int), np.zeros(shape[1])
     for n, night in enumerate(nights):
         value, here = matrix[n], ~np.isnan(matrix[n])
         base = Baseline(window)
@@ -143,11 +145,12 @@ def examine(nights, places, matrix, accepted, has_steps):
         taken = np.array([None in paths or place[0] in paths for place in places]) if paths else np.zeros(shape[1], bool)
         # The level of an accepted night is the new normal. The spread of the baseline is kept.
         window[taken & slower] *= (value / base.median)[taken & slower, None]
+        taken_streaks[n, taken] = streaks[n, taken]
         streak[taken], streaks[n, taken] = 0, 0
         keep = here & (~slower | taken)
         window[np.flatnonzero(keep), at[keep]] = value[keep]
         at[keep] = (at[keep] + 1) % WINDOW
-    return medians, deviations, streaks, p
+    return medians, deviations, streaks, taken_streaks, p
 
 
 def descend(rows):
@@ -179,13 +182,37 @@ class Trends:
     def __init__(self, nights, places, values, has_steps, accepted):
         self.nights, self.places, self.values = nights, places, values
         self.renamed = join_renamed(nights, places, values)
-        self.medians, self.deviations, self.streaks, self.p = examine(nights, places, values, accepted, has_steps)
-        self.confirmed = (self.streaks >= CONFIRMED) & ~(self.p >= ALPHA)
+        self.medians, self.deviations, self.streaks, self.taken_streaks, self.p = examine(nights, places, values, accepted, has_steps)
+        self.slow = self.streaks + self.taken_streaks  # also in the nights that were accepted
+        self.regressed = (self.slow >= CONFIRMED) & ~(self.p >= ALPHA)
+        self.confirmed = self.regressed & (self.streaks > 0)
+
+    def extent(self):
+        """What the newest night was compared with. `compared`: whether any of its places was."""
+        compared = int((~np.isnan(self.medians[-1])).sum())
+        return {"compared": compared > 0, "nights_before": len(self.nights) - 1, "nights_needed": NIGHTS_MIN,
+                "places_compared": compared, "places_in_night": int((~np.isnan(self.values[-1])).sum())}
+
+    def no_place_is_slower(self):
+        """The verdict of a night without a regression or suspicion, in a sentence. "" if nothing was compared."""
+        accepted = int((self.taken_streaks[-1] > 0).sum())
+        sentence = "in the night %s no place is slower than before" % self.nights[-1]
+        return "" if not self.extent()["compared"] else sentence + ", but for %d that %s accepted" % (accepted, "is" if accepted == 1 else "are") if accepted else sentence
+
+    def not_compared(self):
+        """What of the newest night could not be compared, in a sentence, or None."""
+        found = self.extent()
+        lacking = found["places_in_night"] - found["places_compared"]
+        if found["nights_before"] < NIGHTS_MIN:
+            return "nothing was compared: there are too few nights before the night %s, %d of the %d that a baseline needs" % (self.nights[-1], found["nights_before"], NIGHTS_MIN)
+        if not found["compared"]:
+            return "nothing was compared: no place of the night %s was there in %d nights before" % (self.nights[-1], NIGHTS_MIN)
+        return "%d of %d places were not compared: they were there in fewer than %d nights before" % (lacking, found["places_in_night"], NIGHTS_MIN) if lacking else None
 
     def row(self, n, place):
         """A place that is slower in the night with number `n`."""
-        streak, value, median, p = int(self.streaks[n, place]), self.values[n, place], self.medians[n, place], self.p[n, place]
-        slow = np.flatnonzero(self.streaks[:n + 1, place] > 0)
+        streak, value, median, p = int(self.slow[n, place]), self.values[n, place], self.medians[n, place], self.p[n, place]
+        slow = np.flatnonzero(self.slow[:n + 1, place] > 0)
         return {"state": "regression" if self.confirmed[n, place] else "suspicion", "path": self.places[place][0], "kind": self.places[place][1],
                 "since": self.nights[slow[-streak]], "nights": streak, "before_ns": round(median), "after_ns": round(value), "more_ns": round(value - median),
                 "percent": round(float(100 * (value / median - 1)), 2), "deviations": round(float(self.deviations[n, place]), 1),
@@ -197,19 +224,25 @@ class Trends:
         steps = [dict(row, **{"in": row["path"]}) for row in found if row["path"] == STEPS]
         return steps + descend([row for row in found if row["path"] != STEPS])
 
-    def changes(self, accepted):
-        """All regressions of the history, the newest first: until when each lasted, and how it ended."""
+    def end_of(self, n, place):
+        """How a regression ended with the slow night `n`. None: the place was slow in its next night too."""
+        if self.taken_streaks[n, place]:
+            return "accepted"
+        later = np.flatnonzero(~np.isnan(self.values[n + 1:, place]))
+        if not len(later):
+            return "open"
+        return None if self.slow[n + 1 + later[0], place] else "over"
+
+    def changes(self):
+        """All regressions of the history, the newest first: the last slow night of each, and how it
+        ended. An accepted night is the last of its regression."""
         found = {}
-        for place in np.flatnonzero(self.confirmed.any(axis=0)):
-            nights = np.flatnonzero(self.confirmed[:, place])
-            for n in nights:
-                row = self.row(n, place)
-                later = np.flatnonzero(~np.isnan(self.values[n + 1:, place]))
-                after = None if not len(later) else n + 1 + later[0]
-                if after is not None and self.streaks[after, place] > 0:
+        for place in np.flatnonzero(self.regressed.any(axis=0)):
+            for n in np.flatnonzero(self.regressed[:, place]):
+                row, end = self.row(n, place), self.end_of(n, place)
+                if not end:
                     continue
-                taken = after is not None and {None, row["path"]} & accepted.get(self.nights[after], set()) and self.values[after, place] > 1.03 * row["before_ns"]
-                row.update(until=row.pop("night", self.nights[n]), end="open" if after is None else "accepted" if taken else "over")
+                row.update(state="regression", until=self.nights[n], end=end)
                 found.setdefault((row["since"], row["until"], row["end"]), []).append(row)
         return [row for key in sorted(found, reverse=True) for row in
                 [dict(row, **{"in": row["path"]}) for row in found[key] if row["path"] == STEPS] + descend([row for row in found[key] if row["path"] != STEPS])]

@@ -124,6 +124,7 @@
 
 	// ---- what changed ----
 
+	const STATES = 'As before: not slower by 3 % and by 3 robust deviations; accepted: slower, and accepted in the newest night; no baseline: in too few nights before';
 	const ENDS = {open: 'still slower', accepted: 'accepted', over: 'over'};
 
 	function changesCard() {
@@ -155,7 +156,7 @@
 	function placesCard() {
 		const column = (key, title, help, text) => ({key, title, help, value: places.map(one => one[key]), text: places.map(one => one[key] === null ? '-' : text(one[key]))});
 		const table = {rows: places.length, label: places.map(one => one.path), columns: [column('value_ns', 'newest', 'In the newest night', timed), column('before_ns', 'median before', 'Of the baseline', timed),
-			column('percent', 'change', 'Of the newest night, from the median of its baseline', signed), {key: 'state', title: 'state', left: true, value: [], text: places.map(one => one.state)}]};
+			column('percent', 'change', 'Of the newest night, from the median of its baseline', signed), {key: 'state', title: 'state', help: STATES, left: true, value: [], text: places.map(one => one.state)}]};
 		const sorted = pperf.sortedTable(table, ['value_ns', 'before_ns', 'percent', 'state'], {id: 'places', name: 'Places', title: 'place, and its nights', sort: 'value_ns', mark: showButton});
 		const input = element('input', {type: 'search', id: 'place-filter', size: 28, placeholder: 'Search: name or /expression/', 'aria-label': 'Search places by name', input: () => sorted.filter(input.value)});
 		const made = card('all-places', 'Places', data.value_name + (data.left_out ? '; the ' + count(places.length) + ' with most time of ' + count(places.length + data.left_out) : ''), sorted.element);
@@ -176,7 +177,8 @@
 
 	document.title = data.job + ' - pperf';
 	const open = changes.filter(one => one.end === 'open').length;
-	document.getElementById('head').append(element('h1', null, data.job), element('span', {class: 'badge ' + (open ? 'warn' : 'good')}, open ? 'slower' : 'no regression'),
+	const verdict = open ? ['warn', 'slower'] : data.compared ? ['good', 'no regression'] : ['warn', data.nights_before < data.nights_needed ? 'too few nights' : 'nothing compared'];
+	document.getElementById('head').append(element('h1', null, data.job), element('span', {class: 'badge ' + verdict[0]}, verdict[1]),
 		...(data.simulated ? [element('span', {class: 'badge warn'}, 'simulated GPU: its times are no measurements')] : []), pperf.pageTools());
 	pperf.writeFoot('Written by pperf history html. Its values are those of pperf history trends -f json. The page loads nothing from a network.');
 	const events = eventCards();

@@ -3,7 +3,7 @@
 """The history of nightly runs: what became slower is found, and nothing else; the page of its trends
 shows the figures of its JSON. `make scale-peers` installs the engine that reads it."""
 import csv, datetime, gzip, io, json, pathlib, shutil, subprocess, zlib
-from harness import ROOT, SANITIZED, Skip, case, environment, main, report, unsanitized
+from harness import REPORT, ROOT, SANITIZED, Skip, case, environment, main, report, unsanitized
 from pages import HOSTILE, browser, check_policy, data_of, keep, pixels, scaled
 from part_tools import ENGINES, job, part, pperf, replaced, table
 
@@ -73,7 +73,7 @@ def a_regression_is_found_from_its_night_on_until_it_is_accepted(folder):
     assert "new normal" in text and not slower(history), text
     names = {path.parent.name for path in (history / "place_runs" / "job=nightly").glob("*/*.parquet")}
     assert len(names) == 29 and "night=" + day(0) in names
-    for options in (["--job", "other"], ["--job", "../x"], ["--job", "nightly", "--night", day(17)], ["--job", "nightly", "--night", "x"]):
+    for options in (["--job", "other"], ["--job", "nightly", "--night", day(17)]):
         assert len(pperf("history", "regressions", history, *options, check=2).splitlines()) == 1, options
 
 
@@ -169,6 +169,174 @@ def tails_of_student_and_holm_are_those_of_tables(folder):
             "assert np.allclose(holm(np.array([.01, .04, .03, .005])), [.03, .06, .06, .02])\n"
             "assert [parent_of(path) for path in ('a', 'a/b', 'a/b\\\\/c', '')] == ['', 'a', 'a', '']\n")
     subprocess.run([str(ENGINES), "-c", code], check=True, timeout=100, env=environment(PYTHONPATH=str(ROOT / "python")))
+
+
+# ---- nights that cannot be compared ----
+
+def said(*arguments, check=0, **env):
+    """(standard output, standard error) of pperf history."""
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run([str(ROOT / "scripts" / "pperf"), "history", *map(str, arguments)], capture_output=True, text=True, timeout=300,
+                            env=environment(LC_ALL="C.UTF-8", PPERF_PYTHON=str(ENGINES), PPERF_REPORT=str(REPORT), **env))
+    assert result.returncode == check, (arguments, result.returncode, result.stdout, result.stderr[-900:])
+    return result.stdout, result.stderr
+
+
+NIGHTLY = "--job", "nightly"
+
+
+@unsanitized
+def too_few_nights_are_named_and_are_not_called_no_regression(folder):
+    history = nights_of(folder, made(10, lambda n, path: 1.5 if n >= 6 else 1))
+    for night in (0, 1, 6):
+        text = said("regressions", history, *NIGHTLY, "--night", day(night))[0]
+        assert "nothing was compared" in text and "%d of the 7" % night in text and "no place" not in text, text
+        document = json.loads(pperf("history", "regressions", history, *NIGHTLY, "--night", day(night), "-f", "json"))
+        assert (document["compared"], document["nights_before"], document["nights_needed"], document["places_compared"], document["rows"]) == (False, night, 7, 0, []), document
+        for action in "regressions", "trends":
+            assert "nothing was compared" in said(action, history, *NIGHTLY, "--night", day(night), "-f", "csv")[1]
+        sentence, = trends(history, "--night", day(night))["sentences"]
+        assert sentence.startswith("Nothing was compared"), sentence
+        assert sentence in pperf("history", "trends", history, *NIGHTLY, "--night", day(night))
+    appeared = made(12)
+    appeared[11][3].append(["step/loss", "range", 300000])
+    history = nights_of(folder / "new", appeared)
+    assert "no place is slower" in pperf("history", "regressions", history, *NIGHTLY, "--night", day(10))
+    text = pperf("history", "regressions", history, *NIGHTLY)
+    assert "no place is slower" in text and "1 of 8 places were not compared" in text, text
+    for night in appeared:
+        night[3] = [["another" if night is appeared[11] else "one", "range", 500 if night is appeared[11] else 5]]
+        night[2] = 0
+    text = pperf("history", "regressions", nights_of(folder / "other", appeared), *NIGHTLY)
+    assert "nothing was compared: no place of the night %s was there" % day(11) in text and "slower" not in text, text
+
+
+def removed(history, table, night):
+    path, = (history / table / "job=nightly" / ("night=" + day(night))).glob("*.parquet")
+    path.unlink()
+
+
+@unsanitized
+def a_night_without_its_places_is_left_out_and_cannot_be_compared(folder):
+    history = nights_of(folder, made(12))
+    removed(history, "place_runs", 4)
+    _, errors = said("regressions", history, *NIGHTLY)
+    assert "1 night is left out because the table place_runs is missing: " + day(4) in errors, errors
+    document = json.loads(pperf("history", "regressions", history, *NIGHTLY, "-f", "json"))
+    assert (document["nights_left_out"], document["nights_before"]) == ([day(4)], 10), document
+    document = trends(history)
+    assert len(document["nights"]) == 11 and any("left out" in sentence and day(4) in sentence for sentence in document["sentences"]), document["sentences"]
+    assert not document["gone"] and not document["new"]
+    removed(history, "place_runs", 11)
+    for action in (["regressions"], ["trends"], ["html", "-o", folder / "x.html"], ["accept"], ["accept", "--path", "step"]):
+        line, = pperf("history", action[0], history, *NIGHTLY, *action[1:], check=2).splitlines()
+        assert "its table place_runs is missing" in line and day(11) in line, line
+    assert "no place is slower" in pperf("history", "regressions", history, *NIGHTLY, "--night", day(10))
+    (folder / "whole").mkdir()
+    history = histories(folder / "whole", range(2), lambda n, path: 1)
+    assert not said("regressions", history, *NIGHTLY)[1]
+    removed(history, "spread_runs", 1)
+    assert "%s has no table spread_runs;" % day(1) in said("regressions", history, *NIGHTLY)[1]
+
+
+@unsanitized
+def only_a_place_of_the_night_is_accepted(folder):
+    appeared = made(9)
+    appeared[8][3].append(["step/a\nb", "range", 300000])
+    history = nights_of(folder, appeared)
+    for path, near in (("mlp", "step/backward/mlp, step/forward/mlp"), ("step/optimiser", "step/optimizer"), ("qqq\n", "qqq\\u000a; pperf history trends")):
+        line = pperf("history", "accept", history, *NIGHTLY, "--path", path, check=2).splitlines()[-1]
+        assert "has no place" in line and near in line, line
+    assert not (history / "accepted").exists()
+    pperf("history", "accept", history, *NIGHTLY, "--night", day(7), "--path", "step/a\nb", check=2)
+    for path in ("(duration of a step)", "step", "step/a\\u000ab"):
+        assert "accepted " + path in pperf("history", "accept", history, *NIGHTLY, "--path", path)
+    assert {row["path"] for row in trends(history)["accepted"]} == {"(duration of a step)", "step", "step/a\nb"}
+
+
+@unsanitized
+def an_accepted_night_is_the_last_of_its_regression(folder):
+    slow = lambda n, path: 1.5 if path == "step/optimizer" and n >= 8 else 1
+    for last in (9, 10):
+        history = nights_of(folder / str(last), made(last + 1, slow))
+        pperf("history", "accept", history, *NIGHTLY)
+        document = trends(history)
+        place = next(place for place in document["places"] if place["path"] == "step/optimizer")
+        assert place["state"] == "accepted" and place["percent"] > 45 and place["slow"] == list(range(8, last + 1)), place
+        assert [(row["path"], row["since"], row["until"], row["nights"], row["end"], row["state"]) for row in document["changes"]] == [
+            ("step/optimizer", day(8), day(last), last - 7, "accepted", "regression")], document["changes"]
+        assert document["sentences"] == ["In the night %s no place is slower than before, but for 1 that is accepted." % day(last)], document["sentences"]
+        assert "but for 1 that is accepted" in pperf("history", "regressions", history, *NIGHTLY)
+    history = nights_of(folder / "after", made(14, slow))
+    pperf("history", "accept", history, *NIGHTLY, "--night", day(10))
+    document = trends(history)
+    assert [(row["until"], row["end"]) for row in document["changes"]] == [(day(10), "accepted")] and not document["rows"], document["changes"]
+    assert {place["state"] for place in document["places"]} == {"as before"}
+
+
+# ---- adding and arguments ----
+
+@unsanitized
+def what_is_not_added_is_named(folder):
+    """Parts of two runs, two runs of one night, then a run with a damaged trace and without a rank."""
+    first, second = folder / "first", folder / "second"
+    part(job(folder / "job", 3, 4), first)
+    part(job(folder / "next", 3, 4, "run=2", "start=1700086400000000000"), second)
+    out, errors = said("add", first, second, "--to", folder / "history", *NIGHTLY)
+    assert "added run 0000000000000002 to the night %s" % day(1) in out and "counts" not in out, out
+    assert errors.startswith("warning: run 0000000000000001 is not added: the parts have 3 traces of it") and "(--run 1 adds it)" in errors and len(errors.splitlines()) == 1, errors
+    assert "added run 0000000000000001" in said("add", first, second, "--to", folder / "history", *NIGHTLY, "--run", 1)[0]
+    out, errors = said("add", first, "--to", folder / "history", *NIGHTLY, "--night", day(1))
+    assert "of the 2 runs of this night only the one that began last counts: run 0000000000000002, not this one" in out and not errors, (out, errors)
+    out, _ = said("add", second, "--to", folder / "history", *NIGHTLY)
+    assert "began last counts: this one" in out, out
+    (folder / "fewer").mkdir()
+    for path in sorted((folder / "job").iterdir())[1:]:
+        shutil.copy(path, folder / "fewer")
+    damaged = min((folder / "fewer").iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:-200])
+    part(folder / "fewer", folder / "fewer.parts")
+    _, errors = said("add", folder / "fewer.parts", "--to", folder / "fewer.history", *NIGHTLY)
+    assert "warning: rank 0 of 3 has no usable trace\n" in errors and damaged.name in errors, errors
+
+
+@unsanitized
+def a_history_that_cannot_be_written_or_read_is_told_in_one_line(folder):
+    part(job(folder / "job", 2, 4), folder / "parts")
+    (folder / "file").write_text("")
+    for to in (folder / "file", folder / "file" / "history", "/proc/pperf-history"):
+        line, = said("add", folder / "parts", "--to", to, *NIGHTLY, check=2)[1].splitlines()
+        assert str(to) in line and "cannot be written" in line and "run the command again" in line, line
+    full = folder / "full"
+    result = subprocess.run(["sh", "-c", "ulimit -f 0; exec \"$@\"", "sh", str(ROOT / "scripts" / "pperf"), "history", "add", str(folder / "parts"), "--to", str(full), *NIGHTLY],
+                            capture_output=True, text=True, timeout=300, env=environment(PPERF_PYTHON=str(ENGINES), PYTHONDONTWRITEBYTECODE="1"))
+    assert result.returncode == 2 and "cannot be written" in result.stderr and len(result.stderr.splitlines()) == 1, result
+    assert not [path for path in full.rglob("*") if path.is_file()]
+    history = nights_of(folder, made(9))
+    for table in ("place_runs", "runs"):
+        path = next((history / table).glob("*/*/*.parquet"))
+        path.write_bytes(b"damaged")
+        for action in ("regressions", "trends"):
+            line = pperf("history", action, history, *NIGHTLY, check=2).splitlines()[-1]
+            assert "table %s of job nightly cannot be read" % table in line and path.name in line, line
+    for path in (history / "runs").glob("*/*/*.parquet"):
+        path.unlink()
+    for action in ("regressions", "accept"):
+        line, = pperf("history", action, history, *NIGHTLY, check=2).splitlines()
+        assert "has no run of job nightly" in line, line
+
+
+@unsanitized
+def wrong_arguments_are_refused_with_64(folder):
+    history = nights_of(folder, made(1))
+    for action, options, why in (
+            ("regressions", [history, "--job", "../x\x1b"], "'../x\\u001b' is no name of a job"), ("regressions", [history, "--job", ""], "is no name of a job"),
+            ("trends", [history, *NIGHTLY, "--night", "x\n"], "'x\\u000a' is no night such as"), ("accept", [history, *NIGHTLY, "--night", "2023-02-30"], "is no night such as"),
+            ("regressions", ["", *NIGHTLY], "argument HISTORY: the name is empty"), ("accept", [history, *NIGHTLY, "--path", ""], "argument --path: the name is empty"),
+            ("add", [folder, "--to", "", *NIGHTLY], "argument --to: the name is empty"), ("add", [folder, "--to", history, "--job", "a/b"], "is no name of a job")):
+        line, = said(action, *options, check=64)[1].splitlines()
+        assert why in line, line
 
 
 # ---- the page ----
@@ -279,7 +447,9 @@ def a_short_history_makes_a_page(folder):
     window = browser()
     for count in (1, 2, 8):
         window.open(page(folder, nights_of(folder / str(count), made(count))))
-        assert "no place is slower" in window.run("document.getElementById('verdict').textContent") and not window.messages(), (count, window.messages())
+        verdict, badge = window.run("document.getElementById('verdict').textContent"), window.run("document.querySelector('#head .badge').textContent")
+        assert ("no place is slower" if count == 8 else "there are too few nights before the night %s, %d of the 7" % (day(count - 1), count - 1)) in verdict, (count, verdict)
+        assert badge == ("no regression" if count == 8 else "too few nights") and not window.messages(), (count, badge, window.messages())
     places = [[day(n), 10, 0, []] for n in range(2)]
     places[1][3] = [["only", "range", 5]]
     places[0][3] = [["other", "op", 7]]
