@@ -42,6 +42,14 @@ def requests_of(comms):
     return asked[order], comm[order], seq[order]
 
 
+def trace_of(ranks, item):
+    """The file of a process: where its part was written from, or under its name in the current folder."""
+    name, real = ranks.files.get(item.trace, (None, None))
+    if name and real and os.path.isabs(real) and os.path.exists(real) and item.file.startswith(name):
+        return real + item.file[len(name):]
+    return os.path.join(".", item.file)
+
+
 def stretches_of(ranks, index):
     """Lines (straggler, begin, end): from the request of the collective before to that of the one in
     which the straggler was last."""
@@ -59,10 +67,12 @@ def stretches_of(ranks, index):
 
 def times_of(ranks, index):
     """Rows of a rank: where it spent its time in the stretches of each straggler."""
+    item = ranks.ranks[index].input
     with tempfile.NamedTemporaryFile("w", suffix=".stretches") as file:
+        file.write("process %x %d %d\n" % (item.run_id, item.pid, item.started_unix_ns))
         file.writelines("%d %d %d\n" % line for line in stretches_of(ranks, index))
         file.flush()
-        result = subprocess.run([report_program(), "part", "--stretches", file.name, ranks.ranks[index].input.file], capture_output=True, text=True)
+        result = subprocess.run([report_program(), "part", "--stretches", file.name, trace_of(ranks, item)], capture_output=True, text=True)
     if result.returncode:
         raise PartsError(result.stderr.strip().split("\n")[-1][:300])
     rows = []
@@ -129,15 +139,18 @@ def explain(straggler, own, others):
 
 def blame(ranks):
     """Explains the stragglers. Where the trace of one of the ranks is not there, a warning says so."""
-    peers = {number: [] for number in range(len(ranks.stragglers))}
+    peers, unread = {number: [] for number in range(len(ranks.stragglers))}, []
     for index in sorted(rank for rank, of in ranks.reads.items() if of):
         try:
             rows = times_of(ranks, index)
         except (PartsError, OSError) as error:
-            ranks.warnings.append("rank %d is not compared with the stragglers: %s" % (ranks.ranks[index].number, error))
+            unread.append((ranks.ranks[index].number, error))
             continue
         for number in ranks.reads[index]:
             peers[number].append(Peer(index, rows, number))
+    if unread:
+        ranks.warnings.append("what the ranks did before the stragglers were late is read from their traces; %d of them cannot be read, such as that of rank %d: %s" % (
+            len(unread), *unread[0]))
     for number, straggler in enumerate(ranks.stragglers):
         own = [peer for peer in peers[number] if peer.rank == straggler.rank]
         if own:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Reads folders of parts into DuckDB. Parts may be hostile: a manifest says which rows each file
 has, and a file with others is refused."""
-import contextlib, glob, json, os, re, tempfile
+import contextlib, glob, json, os, re, signal, socket, tempfile, threading
 from pperf_parts import PartsError
 
 SCHEMA = "pperf.part/1"
@@ -105,12 +105,15 @@ def check_table(path, name, table):
         raise PartsError("%s: table %s has a column twice" % (path, name))
     for column in columns_of(name):
         if column not in has:
-            raise PartsError("%s: table %s has no column %s of type %s" % (path, name, *column))
+            raise PartsError("%s: table %s has no column %s of type %s: the parts are of an older pperf, write them again" % (path, name, *column))
 
 
 def check_trace(path, trace):
     if not (isinstance(trace, dict) and all(isinstance(trace.get(k), str) and DIGITS.fullmatch(trace[k]) for k in ("trace", "input", "version"))):
         raise PartsError("%s: a trace has no id" % path)
+    for key in "file", "real":
+        if not isinstance(trace.get(key), (str, type(None))):
+            raise PartsError("%s: a trace has a name of a file that is no text" % path)
 
 
 def read_manifest(path):
@@ -139,10 +142,10 @@ def read_manifest(path):
 
 def manifests_of(folders):
     found = []
-    for folder in folders:
+    for folder in {os.path.realpath(folder): folder for folder in reversed(folders)}.values():
         paths = sorted(glob.glob(os.path.join(glob.escape(str(folder)), "manifest", "*.json")))
         if not paths:
-            raise PartsError("%s: has no manifest of a part; write parts by: pperf-report part TRACES -o %s" % (folder, folder))
+            raise PartsError("%s: has no manifest of a part; write parts by: pperf-report part TRACES -o PARTS" % (folder or "the empty name of a folder"))
         found += [read_manifest(path) for path in paths]
     return found
 
@@ -173,6 +176,11 @@ def quoted(text):
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def written_again(manifest):
+    """What to do about a table that is damaged or missing."""
+    return "remove %s/manifest/%s.json, and the part of its traces is written again by: pperf-report part" % (manifest["folder"], manifest["task"])
+
+
 def file_of(manifest, table):
     """The file of a table: Parquet if it was converted, else CSV, of which the manifest knows the size."""
     base = os.path.join(manifest["folder"], table, manifest["task"])
@@ -182,9 +190,9 @@ def file_of(manifest, table):
     try:
         size = os.path.getsize(path)
     except OSError as error:
-        raise PartsError("%s: cannot be read: %s" % (path, error.strerror))
+        raise PartsError("%s: cannot be read: %s; %s" % (path, error.strerror, written_again(manifest)))
     if size != manifest["tables"][table]["bytes"]:
-        raise PartsError("%s: has %d bytes, and its manifest says %d" % (path, size, manifest["tables"][table]["bytes"]))
+        raise PartsError("%s: has %d bytes, and its manifest says %d; %s" % (path, size, manifest["tables"][table]["bytes"], written_again(manifest)))
     return path
 
 
@@ -280,11 +288,22 @@ class Parts:
                 arrays = {name: array[used] for name, array in arrays.items()}
             yield arrays
 
+    def files(self):
+        """{trace: (its name when its part was written, its path without links, or None)}"""
+        return {signed(trace["trace"]): (trace.get("file"), trace.get("real")) for manifest, _ in self.tasks for trace in manifest["traces"]}
+
     def rows(self, sql, *parameters):
         """Rows of a query as dictionaries."""
-        result = self.execute(sql, parameters)
-        names = [d[0] for d in result.description]
-        return [dict(zip(names, row)) for row in result.fetchall()]
+        names, rows = self.table(sql, *parameters)
+        return [dict(zip(names, row)) for row in rows]
+
+    def table(self, sql, *parameters):
+        """The names of the columns of a query, each once, and its rows as tuples."""
+        result, names = self.execute(sql, parameters), []
+        for name, *_ in result.description:
+            names.append(next(one for one in [name] + ["%s_%d" % (name, i) for i in range(1, len(names) + 2)] if one not in names))
+        with interruptible(self.db):
+            return names, result.fetchall()
 
     def arrays(self, sql, *parameters):
         """Columns of a query as numpy arrays."""
@@ -292,9 +311,43 @@ class Parts:
 
     def execute(self, sql, parameters):
         try:
-            return self.db.execute(sql, list(parameters))
+            with interruptible(self.db):
+                result = self.db.execute(sql, list(parameters))
         except engine().Error as error:
             raise PartsError("the query fails: %s" % " ".join(str(error).split())[:500])
+        if result is None or result.description is None:
+            raise PartsError("the query is empty")
+        return result
+
+
+@contextlib.contextmanager
+def interruptible(db):
+    """Lets Ctrl-C end a statement. DuckDB runs in the main thread, where Python would handle the signal only afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before, interrupted = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False), []
+
+    def watch():
+        while number := reader.recv(1):
+            if number[0] == signal.SIGINT:
+                interrupted.append(True)
+                db.interrupt()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except Exception:
+        if interrupted:
+            raise KeyboardInterrupt
+        raise
+    finally:
+        signal.set_wakeup_fd(before)
+        writer.close()
+        watcher.join()
+        reader.close()
 
 
 def literal(value):

@@ -89,11 +89,17 @@ def same_process(left, right):
     return (left.run_id, left.pid, left.started_unix_ns) == (right.run_id, right.pid, right.started_unix_ns)
 
 
-def choose_one(earlier, later):
-    """Refuses one of two processes of one rank, or both. Returns the one that is left."""
+def last_begin_ns(used, run_id):
+    """When the last of the whole traces of a run began. A process that ended before is of an earlier attempt of the job."""
+    return max((item.started_unix_ns for item in used if item.run_id == run_id and item.status == "ok"), default=0)
+
+
+def choose_one(earlier, later, begin_ns):
+    """Refuses one of two processes of one rank, or both. Returns the one that is left. `begin_ns`: last_begin_ns of their run."""
     left, refused = later, earlier
     one_is_whole = (earlier.status == "ok") != (later.status == "ok")
-    if one_is_whole and earlier.status == "ok":
+    is_of_earlier_attempt = not same_process(earlier, later) and earlier.end_ns < begin_ns
+    if one_is_whole and earlier.status == "ok" and not is_of_earlier_attempt:
         left, refused = earlier, later
     if same_process(earlier, later) and (earlier.bytes, earlier.content) == (later.bytes, later.content):
         later.refuse("copy", "%s is a copy of %s: both have rank %d; it is taken once" % (later.file, earlier.file, later.rank))
@@ -120,7 +126,7 @@ def choose_traces(used):
         if not one_rank:
             chosen = item
         elif chosen:
-            chosen = choose_one(chosen, item)
+            chosen = choose_one(chosen, item, last_begin_ns(used, item.run_id))
         else:
             item.refuse("conflict", before.why)
         before = item

@@ -291,6 +291,7 @@ class Ranks:
         executor = executor or Here()
         self.quorum, self.warnings = quorum, []
         self.inputs, self.run_id = read_inputs(parts, run)
+        self.files = parts.files()
         comms = read_communicators(parts, [item.trace for item in self.inputs if item.is_used], executor)
         self.select(comms)
         self.warnings += [item.why for item in self.inputs if item.is_fault]

@@ -127,6 +127,8 @@ static void parse_steps(struct options *options, const char *text)
 
 static void parse_output(struct options *options, const char *value)
 {
+	if (!*value)
+		fatal(STATUS_USAGE, "-o needs the name of a file or folder, and has an empty one");
 	options->output = strcmp(value, "-") == 0 ? NULL : value;
 }
 

@@ -321,7 +321,8 @@ static void suggest_file(const char *path, char *out, size_t room)
 	memcpy(folder, folder_bytes ? path : ".", folder_bytes ? folder_bytes : 1);
 	entries = opendir(folder);
 	while (entries && (entry = readdir(entries)))
-		suggest_offer(&near, entry->d_name);
+		if (strcmp(entry->d_name, name)) /* itself: a link to what does not exist */
+			suggest_offer(&near, entry->d_name);
 	if (entries)
 		closedir(entries);
 	free(folder);

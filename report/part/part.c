@@ -25,8 +25,16 @@ struct part_entry {
 	uint64_t trace;
 	int64_t rank;
 	enum rank_input_status status;
+	bool is_fault; /* damaged or incomplete */
 	const struct part_input *input;
 };
+
+struct part_faults {
+	size_t count; /* processes that are damaged or incomplete */
+	size_t readable, absent; /* processes that can be read; whose files are not there */
+};
+
+#define FAULTS_NAMED 20u
 
 struct part_task {
 	const struct options *options;
@@ -35,7 +43,7 @@ struct part_task {
 	char name[NAME_BYTES];
 	struct part_entry *entries;
 	size_t count, room;
-	size_t faults;
+	struct part_faults *faults;
 };
 
 /* ---- one trace ---- */
@@ -111,6 +119,19 @@ static bool read_input(const struct part_task *task, struct rank_input *input)
 	return rank_input_read(input, task->categories, &options, read_part_in);
 }
 
+/* Counts a process that was written, and says what is wrong with the first ones. */
+static bool note_fault(struct part_faults *faults, const struct rank_input *input, bool is_open)
+{
+	const bool is_fault = rank_input_is_fault(input) || (is_open && !input->process.complete);
+
+	faults->readable += is_open;
+	faults->absent += !is_open && access(input->process.path, F_OK) != 0;
+	faults->count += is_fault;
+	if (rank_input_is_fault(input) && faults->count <= FAULTS_NAMED)
+		warn_user("%s", input->why);
+	return is_fault;
+}
+
 /* Writes process `number` of a file, which has the path `path`. */
 static void write_process(
 	struct part_task *task, const struct part_input *from, size_t number, const char *path)
@@ -130,8 +151,8 @@ static void write_process(
 	part.is_open = read_input(task, input);
 	part_process_write(&part);
 	*ARRAY_ADD(task->entries, task->room, task->count) = (struct part_entry){ trace,
-		input->process.rank, input->status, from };
-	task->faults += rank_input_is_fault(input) || (part.is_open && !input->process.complete);
+		input->process.rank, input->status, note_fault(task->faults, input, part.is_open),
+		from };
 	if (part.is_open)
 		process_close(&input->process);
 	free(name);
@@ -168,6 +189,8 @@ static void put_entry(
 	json_put_string(json, "input", hex);
 	snprintf(hex, sizeof hex, "%016llx", (unsigned long long)entry->input->version);
 	json_put_string(json, "version", hex);
+	json_put_bool(json, "fault", entry->is_fault);
+	json_put_string(json, "real", task->options->redact ? NULL : entry->input->real);
 	json_put_string(json, "file", task->options->redact ? NULL : entry->input->path);
 	json_put_known_signed(json, "rank", entry->rank, entry->rank >= 0);
 	json_put_string(json, "status", rank_input_status_name(entry->status));
@@ -227,11 +250,11 @@ static void write_manifest(const struct part_task *task, const uint64_t *bytes)
 
 /* ---- tasks ---- */
 
-/* Writes one task. Returns the number of its traces that are damaged or incomplete. */
-static size_t write_task(const struct options *options, const struct categories *categories,
-	const struct part_input *inputs, size_t count)
+/* Writes one task. */
+static void write_task(const struct options *options, const struct categories *categories,
+	const struct part_input *inputs, size_t count, struct part_faults *faults)
 {
-	struct part_task task = { .options = options, .categories = categories };
+	struct part_task task = { .options = options, .categories = categories, .faults = faults };
 	uint64_t name = 0, bytes[PART_TABLE_COUNT];
 
 	for (size_t i = 0; i < count; i++)
@@ -247,7 +270,6 @@ static size_t write_task(const struct options *options, const struct categories 
 		part_file_publish(&task.files[table]);
 	write_manifest(&task, bytes);
 	free(task.entries);
-	return task.faults;
 }
 
 /* Returns how many inputs from the first on are one task. */
@@ -261,12 +283,31 @@ static size_t task_length(const struct part_inputs *inputs, size_t first)
 	return end - first;
 }
 
+/* Returns the exit status. Traces that cannot be read are no failure of one share of many: another
+ * share may have good ones. Files that are not there are a wrong argument. */
+static enum status say_what_was_done(const struct options *options,
+	const struct part_inputs *inputs, const struct part_faults *faults)
+{
+	if (faults->count > FAULTS_NAMED)
+		warn_user("%zu more traces are damaged or incomplete; `pperf ranks` names them",
+			faults->count - FAULTS_NAMED);
+	printf("%zu trace%s: %zu written, %zu %s there\n", inputs->found,
+		inputs->found == 1 ? "" : "s", inputs->count, inputs->done,
+		inputs->done == 1 ? "was" : "were");
+	if (inputs->count && !inputs->done && !faults->readable &&
+		(!options->share || faults->absent == inputs->count))
+		return STATUS_UNREADABLE;
+	return options->strict && (faults->count || inputs->done_faults) ? STATUS_UNREADABLE
+									 : STATUS_OK;
+}
+
 int part_view(const struct options *given)
 {
 	struct options options = *given;
 	struct categories *categories;
 	struct part_inputs inputs;
-	size_t faults = 0;
+	struct part_faults faults = { .count = 0 };
+	enum status status;
 
 	if (options.stretches)
 		return part_stretches(given);
@@ -287,11 +328,10 @@ int part_view(const struct options *given)
 	categories = categories_read(options.categories);
 	for (size_t i = 0, length; i < inputs.count; i += length) {
 		length = task_length(&inputs, i);
-		faults += write_task(&options, categories, inputs.all + i, length);
+		write_task(&options, categories, inputs.all + i, length, &faults);
 	}
-	printf("%zu traces: %zu written, %zu were there\n", inputs.found, inputs.count,
-		inputs.done);
+	status = say_what_was_done(&options, &inputs, &faults);
 	part_inputs_free(&inputs);
 	categories_free(categories);
-	return faults && options.strict ? STATUS_UNREADABLE : STATUS_OK;
+	return status;
 }

@@ -5,6 +5,7 @@
 #include "report/base/compare.h"
 #include "report/base/error.h"
 #include "report/base/hash_index.h"
+#include "report/base/search.h"
 #include "report/base/text_builder.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,28 @@ static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t count)
 	return hash_u64(hash ^ count);
 }
 
-static void add_input(struct part_inputs *inputs, const char *path)
+/* Returns a hash of the options that decide what is in a part. */
+static uint64_t hash_options(const struct options *options, bool has_findings)
+{
+	const char *const texts[] = { options->step_marker, options->categories };
+	uint64_t hash = has_findings;
+
+	hash = hash << 1 | options->no_steps;
+	hash = hash << 1 | options->no_fold;
+	hash = hash << 1 | options->redact;
+	hash = hash_u64(hash ^ (uint64_t)options->device << 8);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		if (texts[i])
+			hash = hash_bytes(hash + i, texts[i], strlen(texts[i]));
+	return hash;
+}
+
+static uint64_t version_of(uint64_t file, const struct options *options, bool has_findings)
+{
+	return hash_u64(file ^ hash_options(options, has_findings));
+}
+
+static void add_input(struct part_inputs *inputs, const char *path, const struct options *options)
 {
 	struct part_input *input = ARRAY_ADD(inputs->all, inputs->room, inputs->count);
 	char *real = realpath(path, NULL);
@@ -37,9 +59,10 @@ static void add_input(struct part_inputs *inputs, const char *path)
 	stat(input->real, &status);
 	input->bytes = (uint64_t)status.st_size;
 	input->file = hash_bytes(0, input->real, strlen(input->real));
-	input->version = hash_u64(
+	input->state = hash_u64(
 		hash_u64(hash_u64(input->file ^ input->bytes) ^ (uint64_t)status.st_mtim.tv_sec) ^
 		(uint64_t)status.st_mtim.tv_nsec);
+	input->version = version_of(input->state, options, !options->no_findings);
 }
 
 static int by_path(const void *a, const void *b)
@@ -53,7 +76,7 @@ static void find_all(struct part_inputs *inputs, const struct options *options)
 
 	rank_inputs_find_named(&found, options);
 	for (size_t i = 0; i < found.count; i++)
-		add_input(inputs, found.all[i]->process.path);
+		add_input(inputs, found.all[i]->process.path, options);
 	rank_inputs_free(&found);
 	if (inputs->count)
 		qsort(inputs->all, inputs->count, sizeof *inputs->all, by_path);
@@ -102,20 +125,25 @@ static uint64_t read_share(const struct options *options, uint64_t *count)
 	uint64_t index;
 
 	for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-		if (!read_number(launchers[i].index, &index))
+		if (!getenv(launchers[i].index))
 			continue;
+		if (!read_number(launchers[i].index, &index))
+			fatal(STATUS_USAGE, "--share: %s is `%.40s`, which is no number from 0 on",
+				launchers[i].index, getenv(launchers[i].index));
 		if (options->tasks)
 			*count = options->tasks;
 		else if (!read_number(launchers[i].count, count))
 			fatal(STATUS_USAGE,
 				"--share: %s is set, but how many processes there are is not "
-				"known; "
-				"give --tasks N",
+				"known; give --tasks N, from 1 on",
 				launchers[i].index);
 		if (index >= *count)
-			fatal(STATUS_USAGE, "--share: %s is %llu, but there are only %llu tasks",
+			fatal(STATUS_USAGE,
+				"--share: %s is %llu, so there must be more than the %llu tasks "
+				"that %s says",
 				launchers[i].index, (unsigned long long)index,
-				(unsigned long long)*count);
+				(unsigned long long)*count,
+				options->tasks ? "--tasks" : launchers[i].count);
 		return index;
 	}
 	fatal(STATUS_USAGE, "--share needs SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK or "
@@ -197,59 +225,104 @@ static char *read_manifest(const char *path)
 	return NULL;
 }
 
-/* Adds the versions that a manifest lists: each trace has a member "version", 16 digits. A name of
- * a file cannot look like one, because its quotation marks are escaped. */
-static void add_versions(uint64_t **versions, size_t *room, size_t *count, const char *text)
+/* A trace that is done, as it was then, with the options of then. */
+struct done_version {
+	uint64_t version;
+	bool is_fault;
+};
+
+struct done_list {
+	struct done_version *all;
+	size_t count, room;
+	bool has_unredacted;
+};
+
+COMPARE_BY_TWO(by_version, struct done_version, version, is_fault)
+
+/* Adds the versions that a manifest lists: each trace has a member "version", 16 digits, and
+ * "fault" behind it. A name of a file cannot look like them, because its quotation marks are
+ * escaped. */
+static void add_versions(struct done_list *list, const char *text)
 {
-	static const char key[] = "\"version\":\"";
+	static const char key[] = "\"version\":\"", fault[] = "\",\"fault\":true";
 
 	if (!strstr(text, "\"schema\":\"pperf.part/1\""))
 		return;
+	list->has_unredacted |= strstr(text, "\"redacted\":false") != NULL;
 	while ((text = strstr(text, key))) {
+		char *end;
+		struct done_version *one = ARRAY_ADD(list->all, list->room, list->count);
+
 		text += sizeof key - 1;
-		*ARRAY_ADD(*versions, *room, *count) = strtoull(text, NULL, 16);
+		one->version = strtoull(text, &end, 16);
+		one->is_fault = !strncmp(end, fault, sizeof fault - 1);
 	}
 }
 
-static uint64_t *list_done(const char *folder, size_t *count)
+static struct done_list list_done(const char *folder)
 {
 	struct text_builder pattern = { .text = NULL };
-	uint64_t *versions = NULL;
+	struct done_list list = { .count = 0 };
 	glob_t found = { .gl_pathc = 0 };
-	size_t room = 0;
 
-	*count = 0;
 	text_add(&pattern, "%s/manifest/*.json", folder);
 	if (!glob(pattern.text, 0, NULL, &found))
 		for (size_t i = 0; i < found.gl_pathc; i++) {
 			char *text = read_manifest(found.gl_pathv[i]);
 
 			if (text)
-				add_versions(&versions, &room, count, text);
+				add_versions(&list, text);
 			free(text);
 		}
 	globfree(&found);
 	free(pattern.text);
-	if (*count)
-		qsort(versions, *count, sizeof *versions, compare_u64);
-	return versions;
+	if (list.count)
+		qsort(list.all, list.count, sizeof *list.all, by_version);
+	return list;
 }
 
-static void leave_out_done(struct part_inputs *inputs, const char *folder)
-{
-	size_t count, kept = 0;
-	uint64_t *done = list_done(folder, &count);
+DEFINE_COUNT_WHILE(versions_before, struct done_version, item->version < limit)
 
-	for (size_t i = 0; i < inputs->count; i++)
-		if (count &&
-			bsearch(&inputs->all[i].version, done, count, sizeof *done, compare_u64)) {
+static const struct done_version *find_version(const struct done_list *list, uint64_t version)
+{
+	const size_t at = versions_before(list->all, list->count, version);
+
+	return at < list->count && list->all[at].version == version ? &list->all[at] : NULL;
+}
+
+/* Returns the part of an input that is there, or NULL. */
+static const struct done_version *find_done(
+	const struct done_list *list, const struct part_input *input, const struct options *options)
+{
+	const struct done_version *done = find_version(list, input->version);
+
+	return done || !options->no_findings
+		       ? done
+		       : find_version(list, version_of(input->state, options, true));
+}
+
+static void leave_out_done(struct part_inputs *inputs, const struct options *options)
+{
+	struct done_list list = list_done(options->output);
+	size_t kept = 0;
+
+	if (options->redact && list.has_unredacted)
+		fatal(STATUS_USAGE,
+			"%s: has parts that are not redacted; give --redact another folder",
+			options->output);
+	for (size_t i = 0; i < inputs->count; i++) {
+		const struct done_version *done = find_done(&list, &inputs->all[i], options);
+
+		if (done) {
 			free_input(&inputs->all[i]);
 			inputs->done++;
+			inputs->done_faults += done->is_fault;
 		} else {
 			inputs->all[kept++] = inputs->all[i];
 		}
+	}
 	inputs->count = kept;
-	free(done);
+	free(list.all);
 }
 
 struct part_inputs part_inputs_find(const struct options *options)
@@ -263,6 +336,6 @@ struct part_inputs part_inputs_find(const struct options *options)
 		keep_share(&inputs, share, count);
 	}
 	inputs.found = inputs.count;
-	leave_out_done(&inputs, options->output);
+	leave_out_done(&inputs, options);
 	return inputs;
 }

@@ -9,7 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void read_stretches(const char *name, struct interval_times *lists)
+/* The process whose stretches are listed. */
+struct listed_process {
+	uint64_t run_id, start_unix_ns;
+	unsigned pid;
+};
+
+static void read_stretches(
+	const char *name, struct listed_process *listed, struct interval_times *lists)
 {
 	FILE *file = fopen(name, "r");
 	uint64_t begin_ns, end_ns;
@@ -18,6 +25,10 @@ static void read_stretches(const char *name, struct interval_times *lists)
 
 	if (!file)
 		fatal(STATUS_UNREADABLE, "%s: cannot be read:", name);
+	if (fscanf(file, "process %" SCNx64 " %u %" SCNu64, &listed->run_id, &listed->pid,
+		    &listed->start_unix_ns) != 3)
+		fatal(STATUS_UNREADABLE, "%s: does not say of which process its stretches are",
+			name);
 	while ((got = fscanf(file, "%u %" SCNu64 " %" SCNu64, &list, &begin_ns, &end_ns)) == 3)
 		if (list >= RANKS_STRAGGLERS_MAX || end_ns < begin_ns)
 			fatal(STATUS_UNREADABLE, "%s: has a stretch that is none", name);
@@ -65,6 +76,17 @@ static void put_lists(struct process *process, const struct profile *profile,
 	free(hashes);
 }
 
+/* The file of a trace may have been replaced since its part was written. */
+static void check_process(const struct process *process, const struct listed_process *listed)
+{
+	if (reader_header(process->reader)->run_id != listed->run_id ||
+		process->pid != listed->pid || process->start_unix_ns != listed->start_unix_ns)
+		fatal(STATUS_UNREADABLE,
+			"%s: is not the trace of which the part was written: another process "
+			"wrote it",
+			process->path);
+}
+
 int part_stretches(const struct options *options)
 {
 	char error[READER_ERROR_BYTES], *path = (char *)(uintptr_t)options->files[0];
@@ -73,15 +95,17 @@ int part_stretches(const struct options *options)
 	const struct profile_observer observer = interval_pass_observer(&pass);
 	struct categories *categories = categories_read(options->categories);
 	struct process process = { .path = path, .categories = categories };
+	struct listed_process listed;
 	struct profile_options wanted;
 	struct profile *profile;
 	struct output *out;
 
 	if (options->file_count != 1)
 		fatal(STATUS_USAGE, "--stretches needs one trace");
-	read_stretches(options->stretches, lists);
+	read_stretches(options->stretches, &listed, lists);
 	if (!process_open(&process, error))
 		fatal(STATUS_UNREADABLE, "%s", error);
+	check_process(&process, &listed);
 	wanted = collective_nodes_options(&process, options);
 	wanted.observer = &observer;
 	profile = profile_build(process.reader, process.texts, &wanted);

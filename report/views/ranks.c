@@ -377,6 +377,14 @@ static bool ranks_print(const struct ranks *ranks, const struct options *options
 	return output_close(out, options->output);
 }
 
+static bool has_wanted_rank(const struct ranks *ranks, const struct options *options)
+{
+	for (size_t i = 0; i < ranks->count; i++)
+		if (rank_is_wanted(options, &ranks->all[i]))
+			return true;
+	return false;
+}
+
 int ranks_view(const struct options *options)
 {
 	struct ranks ranks;
@@ -384,6 +392,9 @@ int ranks_view(const struct options *options)
 
 	if (!ranks_read(&ranks, options))
 		fatal(STATUS_USAGE, "%s", ranks.problem.text);
+	if (!has_wanted_rank(&ranks, options))
+		fatal(STATUS_USAGE, "no trace with collectives is of rank %lld",
+			(long long)options->rank);
 	printed = ranks_print(&ranks, options);
 	is_whole = ranks_are_whole(&ranks);
 	ranks_free(&ranks);

@@ -108,8 +108,10 @@ void ranks_add_matched(struct paragraph *paragraph, const struct ranks *ranks)
 			"; in %llu the last two arrived within the clocks' residual",
 			(unsigned long long)ranks->undecided);
 	if (unmatched)
-		paragraph_add(paragraph, "; %llu of single ranks have no match",
-			(unsigned long long)unmatched);
+		paragraph_add(paragraph,
+			"; %llu of single ranks have no match, or fewer than %u %% of the ranks "
+			"have them (--quorum)",
+			(unsigned long long)unmatched, ranks->quorum);
 	if (pairs)
 		paragraph_add(paragraph,
 			"; %llu sends and receives are not compared: the ranges around their "

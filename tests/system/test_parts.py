@@ -3,7 +3,7 @@
 """Parts: what `pperf-report part` writes is what the views of each trace show, and what `pperf` merges
 of it is what `pperf-report ranks` computes, to the integer. `make scale-peers` installs the engines
 that merge; without them those cases are skipped."""
-import csv, datetime, gzip, io, json, os, pathlib, shutil, subprocess, time, zlib
+import csv, datetime, gzip, io, json, os, pathlib, shutil, signal, subprocess, time, zlib
 from harness import BUILD, REPORT, ROOT, SANITIZED, Skip, case, environment, main, preload, report, run, traced, unsanitized
 from part_tools import ENGINES, Cluster, job, manifests, mpirun, part, pperf, replaced, rewritten, table
 
@@ -122,7 +122,7 @@ def a_second_run_writes_only_what_is_missing_or_changed(folder):
     os.truncate(traces / "rank00002.bin", 200000)
     assert "1 written, 3 were there" in part(traces, parts)
     manifests(parts)[0].unlink()
-    assert "were there" in part(traces, parts) and "0 written, 4 were there" in part(traces, parts)
+    assert " there" in part(traces, parts) and "0 written, 4 were there" in part(traces, parts)
     assert not list(parts.rglob("*.tmp"))
 
 
@@ -180,6 +180,48 @@ def damaged_and_empty_traces_have_a_status(folder):
     assert [r["status"] for r in sorted(table(parts, "processes"), key=lambda r: r["file"])] == ["ok", "cut", "empty", "unreadable", "ok"]
     shutil.rmtree(parts)
     part(traces, parts, "--strict", check=2)
+
+
+@case
+def what_cannot_be_read_is_named_and_a_retry_does_not_hide_it(folder):
+    traces, parts = job(folder / "job", 3, 4), folder / "parts"
+    os.truncate(traces / "rank00001.bin", (traces / "rank00001.bin").stat().st_size // 2)
+    said = part(traces, parts, "--strict", check=2)
+    assert "rank00001.bin: is cut off" in said and "3 traces: 3 written" in said, said
+    assert "0 written, 3 were there" in part(traces, parts, "--strict", check=2)
+    part(traces, parts)
+    for wrong in folder / "nothing", folder / "*.foo":
+        said = part(wrong, folder / "wrong", check=2)
+        assert "cannot be opened" in said and "1 trace: 1 written" in said, said
+    (folder / "empty").mkdir()
+    assert "is a directory, not a trace" in part(folder / "empty", folder / "wrong", check=2)
+    assert "-o needs the name" in report("part", traces, "-o", "", check=64).stderr.decode()
+
+
+@case
+def parts_of_other_options_are_not_taken_for_these(folder):
+    traces, parts = job(folder / "job", 2, 4), folder / "parts"
+    part(traces, parts, "--no-findings")
+    assert "2 written, 0 were there" in part(traces, parts)
+    for options in (), ("--no-findings",): # with findings there is more than without
+        assert "0 written, 2 were there" in part(traces, parts, *options)
+    assert "2 written, 0 were there" in part(traces, parts, "--step-marker", "step")
+    assert "2 written, 0 were there" in part(traces, parts, "--no-steps")
+    said = part(traces, parts, "--redact", check=64)
+    assert "has parts that are not redacted" in said, said
+    part(traces, folder / "redacted", "--redact")
+    assert "0 written, 2 were there" in part(traces, folder / "redacted", "--redact")
+
+
+@case
+def shares_that_are_none_are_refused_in_a_sentence(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    for env, options, sentence in (({"SLURM_PROCID": "x", "SLURM_NTASKS": "2"}, (), "SLURM_PROCID is `x`, which is no number from 0 on"),
+                                   ({"SLURM_PROCID": "-1"}, ("--tasks", 2), "SLURM_PROCID is `-1`"),
+                                   ({"SLURM_PROCID": "1", "SLURM_NTASKS": "0"}, (), "more than the 0 tasks that SLURM_NTASKS says"),
+                                   ({"SLURM_PROCID": "3"}, ("--tasks", 2), "more than the 2 tasks that --tasks says")):
+        said = part(traces, parts, "--share", *options, check=64, env=env)
+        assert sentence in said and len(said.splitlines()) == 1, said
 
 
 @case
@@ -396,6 +438,126 @@ def a_query_reads_tables_and_nothing_else(folder):
         text = pperf("query", parts, sql, check=2)
         assert text.startswith("pperf: the query fails") and len(text.splitlines()) == 1, text
     assert not (folder / "out.csv").exists() and not (folder / "db").exists()
+
+
+@unsanitized
+def a_query_prints_any_value_and_any_number_of_rows(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    part(traces, parts)
+    sql = "select [1, 2] l, 1 a, 2 a, 'NaN'::double n, -'infinity'::double i, {'k': [1.5]} s, 'ab'::blob b, date '2026-11-30' d, null x"
+    assert json.loads(pperf("query", parts, sql, "-f", "json"), parse_constant=None)["rows"] == [
+        {"l": [1, 2], "a": 1, "a_1": 2, "n": None, "i": None, "s": {"k": [1.5]}, "b": "6162", "d": "2026-11-30", "x": None}]
+    assert pperf("query", parts, sql, "-f", "csv").splitlines()[0] == "l,a,a_1,n,i,s,b,d,x" and "1 / 2" in pperf("query", parts, sql)
+    for form in "text", "csv":
+        assert pperf("query", parts, "select 1 as one where false", "-f", form).split() == ["one"]
+    for sql in "", "-- nothing":
+        assert pperf("query", parts, sql, check=2) == "pperf: the query is empty\n"
+
+
+@unsanitized
+def ctrl_c_ends_a_query(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    part(traces, parts)
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    sql = "select count(*) from range(100000000000) where range % 7 = 3"
+    process = subprocess.Popen([str(ENGINES), "-m", "pperf_parts", "query", str(parts), sql], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=environment(PYTHONPATH=str(ROOT / "python")))
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=60)
+    assert (process.returncode, out, error) == (130, b"", b""), (process.returncode, out, error)
+
+
+@unsanitized
+def a_wrong_argument_is_refused_in_a_sentence(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    part(traces, parts)
+    for arguments in (("ranks", parts, "--quorum", 200), ("ranks", parts, "--quorum", "x"), ("tree", parts, "--memory", "1foo"), ("tree", parts, "--memory", "-5"),
+                      ("tree", parts, "-n", "-1"), ("part", traces, "-o", ""), ("part", traces, "-o", parts, "-j", 0), ("ranks", "")):
+        text = pperf(*arguments, check=64)
+        assert text.startswith("pperf: argument ") and len(text.splitlines()) == 1, text
+    for arguments in ("ranks", parts, "--rank", 99), ("tree", parts, "--rank", 99):
+        assert pperf(*arguments, check=2) == "pperf: no process of the parts has rank 99\n"
+    assert "no trace with collectives is of rank 99" in report("ranks", traces, "--rank", 99, check=64).stderr.decode()
+    assert pperf("ranks", parts, "--rank", 1).startswith("ranks      2 of 2 aligned")
+    assert "\\u001b" in pperf("ranks", "n\x1b[31m", check=2)
+
+
+@unsanitized
+def a_full_disk_is_said_in_a_sentence(folder):
+    traces, parts = job(folder / "job", 2, 2), folder / "parts"
+    part(traces, parts)
+    if not ENGINES.exists():
+        raise Skip("make scale-peers is needed")
+    result = subprocess.run(["sh", "-c", '"$@" > /dev/full', "sh", str(ENGINES), "-m", "pperf_parts", "ranks", str(parts)], capture_output=True, text=True,
+                            env=environment(PYTHONPATH=str(ROOT / "python"), PPERF_REPORT=str(REPORT)))
+    assert (result.returncode, result.stderr) == (2, "pperf: the output cannot be written: No space left on device\n"), result
+
+
+@unsanitized
+def a_folder_that_is_given_twice_counts_once(folder):
+    traces, parts = job(folder / "job", 3, 4), folder / "parts"
+    part(traces, parts)
+    (folder / "link").symlink_to(parts)
+    for view in "tree", "steps", "ranks", "diagnose":
+        assert pperf(view, parts, str(parts) + "/", folder / "link", "-f", "json") == pperf(view, parts, "-f", "json"), view
+
+
+@unsanitized
+def the_place_of_a_straggler_is_read_from_its_own_trace(folder):
+    """Also from another folder. A trace that was replaced says nothing."""
+    traces, parts = job(folder / "job", 8, 12, "straggler=5"), folder / "parts"
+    os.chdir(folder)
+    part("job", "parts")
+    other = job(folder / "other", 8, 12, "straggler=3", "seed=9")
+    (other / "job").symlink_to(other)
+    os.chdir(other) # where job/rank00005.bin is another trace
+    place = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    [straggler] = json.loads(pperf("ranks", parts, "-f", "json"))["stragglers"]
+    assert straggler["rank"] == 5 and straggler["path"] == [place], straggler
+    os.chdir("/")
+    for path in other.glob("rank*.bin"):
+        os.replace(path, traces / path.name)
+    found = json.loads(pperf("ranks", parts, "-f", "json"))
+    assert found["stragglers"][0]["path"] == [] and len(found["warnings"]) == 1, found["warnings"]
+    assert "another process wrote it" in found["warnings"][0], found["warnings"]
+
+
+@unsanitized
+def a_damaged_table_is_written_again_as_it_says(folder):
+    traces, parts = job(folder / "job", 3, 4), folder / "parts"
+    part(traces, parts)
+    path = next((parts / "collectives").iterdir())
+    path.write_bytes(path.read_bytes()[:100])
+    text = pperf("ranks", parts, check=2)
+    assert "remove %s" % manifests(parts)[0] in text and len(text.splitlines()) == 1, text
+    manifests(parts)[0].unlink()
+    assert "3 written" in part(traces, parts)
+    same(traces, parts)
+
+
+@unsanitized
+def a_hang_says_where_the_absent_rank_is(folder):
+    traces, parts = job(folder / "job", 8, 20, "hang=12", "absent=3"), folder / "parts"
+    part(traces, parts)
+    text = pperf("ranks", parts)
+    assert "hang       7 ranks wait for rank 3 in collective" in text, text
+    assert "rank 3 has not requested it: thread 1 is in `enumerate(DataLoader)" in text and " or longer\n" in text, text
+
+
+@unsanitized
+def a_restart_is_compared_with_its_own_attempt(folder):
+    """Rank 2 of the second attempt is cut: its whole trace of the first one is not taken."""
+    traces, parts = job(folder / "job", 4, 24, "prefix=old"), folder / "parts"
+    job(folder / "job", 4, 24, "prefix=new", "start=1700000100000000000", "pid=2000")
+    os.truncate(traces / "new00002.bin", (traces / "new00002.bin").stat().st_size * 3 // 4)
+    part(traces, parts)
+    found = same(traces, parts)
+    assert found["traces"]["superseded"] == 4 and found["traces"]["cut"] == 1 and 0 < found["matched"] < 24 * 24, found["traces"]
+    assert all("new" in row["file"] for row in found["rows"]) and all(abs(row["offset_ns"] or 0) < 10 ** 9 for row in found["rows"])
+    text = pperf("ranks", parts)
+    assert "of single ranks have no match, or fewer than 95 % of the ranks have them (--quorum)" in text, text
 
 
 PYTHON = """

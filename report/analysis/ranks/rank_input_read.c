@@ -44,7 +44,7 @@ static void set_read_status(struct rank_input *input)
 	if (cut)
 		rank_input_refuse(input, RANK_INPUT_CUT,
 			"%s: the end of the file is missing; collectives after it are compared "
-			"without this rank",
+			"without this rank, if enough others have them (--quorum)",
 			path);
 	else if (input->process.integrity.damaged)
 		rank_input_refuse(input, RANK_INPUT_DAMAGED, "%s",

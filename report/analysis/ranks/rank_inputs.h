@@ -12,8 +12,9 @@
  * |---------------------------------------|-------------------------------------------------|
  * | of one process, equal bytes           | the first; the others are copies                |
  * | of one process, one of them not whole | the whole one                                   |
- * | of several processes of one run       | the newest whole one; the others are earlier    |
- * |                                       | attempts (a restarted rank)                     |
+ * | of several processes of one run       | the newest whole one that did not end before a  |
+ * |                                       | whole one of another rank began; else the       |
+ * |                                       | newest. The others are earlier attempts.        |
  * | of several runs                       | that of the chosen run (--run), else of the run |
  * |                                       | with the most ranks, else of the newest         |
  * | others                                | none: which is right is not known               |
