@@ -152,6 +152,30 @@ static uint32_t item_key(const struct trace_model *trace, const struct row *row)
 	       (row->kind == ROW_NODE ? row->node : 0);
 }
 
+/* Numbers the items by process and node: the keys of a process begin at its base. Its rows are nodes
+ * of the call tree, or of functions if there is nothing but samples. */
+static void number_items(struct tui_model *model, struct trace_model *trace)
+{
+	uint32_t *const counts = xcalloc((trace->processes.shown + 1) * sizeof *counts);
+
+	for (size_t i = 0; i < trace->processes.shown; i++)
+		counts[i] = trace->processes.all[i].profile->tree->count;
+	for (size_t i = 0; i < trace->rows.count; i++) {
+		const struct row *row = &trace->rows.rows[i];
+		uint32_t *count = &counts[row->process - trace->processes.all];
+
+		if (row->kind == ROW_NODE && row->tree->count > *count)
+			*count = row->tree->count;
+	}
+	trace->bases = xcalloc((trace->processes.shown + 1) * sizeof *trace->bases);
+	for (size_t i = 0; i < trace->processes.shown; i++) {
+		trace->bases[i] = model->keys;
+		model->keys += counts[i];
+		model->simulated |= trace->processes.all[i].simulated;
+	}
+	free(counts);
+}
+
 static void arrange_items(struct tui_model *model)
 {
 	struct trace_model *trace = model->context;
@@ -159,6 +183,8 @@ static void arrange_items(struct tui_model *model)
 	free(trace->rows.rows);
 	trace->rows = (struct rows){ 0 };
 	arrange_tree(&trace->options, &trace->processes, &trace->rows);
+	if (!trace->bases)
+		number_items(model, trace);
 	free(model->items);
 	model->count = (uint32_t)trace->rows.count;
 	model->items = xcalloc((trace->rows.count + 1) * sizeof *model->items);
@@ -428,17 +454,6 @@ static const struct tui_kind trace_kind = {
 	.free = trace_free,
 };
 
-/* Numbers the items by process and node: the keys of a process begin at its base. */
-static void number_items(struct tui_model *model, struct trace_model *trace)
-{
-	trace->bases = xcalloc((trace->processes.shown + 1) * sizeof *trace->bases);
-	for (size_t i = 0; i < trace->processes.shown; i++) {
-		trace->bases[i] = model->keys;
-		model->keys += trace->processes.all[i].profile->tree->count;
-		model->simulated |= trace->processes.all[i].simulated;
-	}
-}
-
 struct tui_model *tui_model_of_trace(const struct options *options, const struct style *style)
 {
 	struct tui_model *model = xcalloc(sizeof *model);
@@ -453,7 +468,6 @@ struct tui_model *tui_model_of_trace(const struct options *options, const struct
 	trace->processes = processes_read(options);
 	warnings_check_metric(options, &trace->processes);
 	warnings_collect(options, &trace->processes);
-	number_items(model, trace);
 	for (size_t i = 0; i < trace->processes.warning_count; i++)
 		tui_line(&model->warnings, style, trace->processes.warnings[i],
 			strlen(trace->processes.warnings[i]));

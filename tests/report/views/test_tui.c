@@ -629,6 +629,51 @@ START_TEST(hostile_names_are_drawn_as_what_they_are)
 }
 END_TEST
 
+/* Builds a thread that was sampled once in `depth` nested Python functions, and nothing else. */
+static struct trace_builder *only_a_deep_sample(uint32_t depth)
+{
+	struct trace_builder *builder = builder_new();
+	struct trace_sample *sample;
+
+	for (uint32_t id = 1; id <= depth; id++) {
+		char function[16];
+		struct trace_python_node *frame;
+		uint32_t name, file = build_name(builder, "/home/u/job.py");
+
+		snprintf(function, sizeof function, "f%u", id);
+		name = build_name(builder, function);
+		frame = build_dictionary(builder, TRACE_PYTHON_FRAME, sizeof *frame);
+		frame->frame = id;
+		frame->parent = id - 1;
+		frame->at = (struct trace_python_frame){
+			.function = name, .file = file, .line = id, .reserved = id == 1
+		};
+	}
+	sample = build_record(builder, GPU, TRACE_SAMPLE, sizeof *sample, 10000000);
+	sample->tid = 1000 + MAIN;
+	sample->state = TRACE_SAMPLE_ON_CPU;
+	sample->weight = 10000000 / TRACE_SAMPLE_WEIGHT_NS;
+	sample->python = depth;
+	return builder;
+}
+
+/* The rows are functions, which are more than the nodes of the call tree. */
+START_TEST(functions_of_samples_open_and_close)
+{
+	open_built(only_a_deep_sample(40), 100, 60);
+	ck_assert_uint_ge(tui.model->count, 40);
+	for (uint32_t i = 0; i < tui.model->count; i++) {
+		ck_assert_uint_lt(tui.model->items[i].key, tui.model->keys);
+		ck_assert(i == 0 || tui.model->items[i].key != tui.model->items[i - 1].key);
+	}
+	ck_assert_ptr_nonnull(strstr(screen(), "f40"));
+	tui_set_open_all(tui.state, 0, false);
+	tui_update_rows(tui.state, TUI_NONE);
+	ck_assert_ptr_null(strstr(screen(), "f40"));
+	leave();
+}
+END_TEST
+
 START_TEST(a_trace_without_rows)
 {
 	open_built(builder_new(), 60, 10);
@@ -800,6 +845,7 @@ int main(void)
 	tcase_add_test(keys, the_depth_is_a_number_only_where_a_name_has_no_room);
 	tcase_add_test(keys, every_size_is_drawn);
 	tcase_add_test(keys, hostile_names_are_drawn_as_what_they_are);
+	tcase_add_test(keys, functions_of_samples_open_and_close);
 	tcase_add_test(keys, a_trace_without_rows);
 	tcase_add_test(keys, no_key_does_harm);
 	tcase_add_test(keys, twenty_thousand_nodes_stay_fluid);
