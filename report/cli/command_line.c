@@ -451,7 +451,7 @@ static void check_output(const struct options *options, const char *output)
 			S_ISREG(read.st_mode) && written.st_dev == read.st_dev &&
 			written.st_ino == read.st_ino)
 			fatal(STATUS_USAGE,
-				"the output file %s is also an input; give -o another name",
+				"the output file %s is also an input; give the output another name",
 				output);
 }
 
@@ -639,6 +639,7 @@ struct options command_line_parse(int argc, char **argv)
 			options.view->subject);
 	check_output(&options, options.output);
 	check_output(&options, options.baseline);
+	check_output(&options, options.snapshot);
 	check_by(&options);
 	check_format(&options);
 	check_whole(&options);

@@ -313,15 +313,17 @@ void diagnose_oversubscribed(struct diagnosis *diagnosis, struct finding *findin
 	if (!diagnose_is_share(share.ns, share.whole_ns, LIMIT_OVERSUBSCRIBED))
 		return;
 	finding_set_found(finding, CONFIDENCE_HIGH);
+	SET_TEXT(finding->reason, "who had the cores meanwhile is not recorded");
 	set_share(finding, &share, "the time in which threads could run");
 	SET_TEXT(finding->sentence,
-		"Threads that could run wait for a core in %s of that time: more threads run than "
-		"the process has cores.",
+		"Threads that could run wait for a core in %s of that time: they, or other "
+		"programs beside them, are more than the cores.",
 		diagnose_share(diagnosis, share.ns, share.whole_ns));
 	SET_TEXT(finding->evidence, "%s waiting beside %s of CPU time",
 		diagnose_time(diagnosis, share.ns), diagnose_time(diagnosis, all->cpu_ns));
-	SET_TEXT(finding->next, "Use fewer threads (OMP_NUM_THREADS, torch.set_num_threads, fewer "
-				"data loader workers), or give the process more cores.");
+	SET_TEXT(finding->next, "See what else runs on these cores. Use fewer threads "
+				"(OMP_NUM_THREADS, torch.set_num_threads, fewer data loader "
+				"workers), or give the process more cores.");
 }
 
 void diagnose_kernel_time(struct diagnosis *diagnosis, struct finding *finding)

@@ -270,8 +270,13 @@ static char *split_pid_suffix(const char *path, uint32_t *pid)
 static const struct converted_trace *find_process_trace(
 	const struct converted_file *converted, const char *path, uint32_t pid, char *error)
 {
+	char ignored[READER_ERROR_BYTES];
+	struct trace_header header;
+
 	for (size_t i = 0; i < converted->count; i++)
-		if (converted->traces[i].pid == pid)
+		if (converted->traces[i].pid == pid ||
+			(header_read(converted->traces[i].fd, path, &header, ignored) &&
+				header.pid == pid))
 			return &converted->traces[i];
 	snprintf(error, READER_ERROR_BYTES, "%.300s: there is no process %" PRIu32 " in it", path,
 		pid);

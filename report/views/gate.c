@@ -226,12 +226,30 @@ static void add_rank(struct paragraph *paragraph, int64_t rank)
 		paragraph_add(paragraph, "%lld", (long long)rank);
 }
 
+/* Says so if whole runs are compared that have different numbers of steps. */
+static void put_gate_basis(const struct gate *gate, const struct style *style)
+{
+	const struct compared_run *before = &gate->runs[0], *after = &gate->runs[1];
+	struct paragraph paragraph = { .style = style };
+
+	if (after->by_steps || !before->process || !before->process->steps ||
+		!after->process->steps ||
+		before->process->steps->count == after->process->steps->count)
+		return;
+	paragraph_add(&paragraph,
+		"whole runs are compared, of %zu and %zu steps: one of them has too few to compare "
+		"steps",
+		before->process->steps->count, after->process->steps->count);
+	paragraph_print(&paragraph, "basis");
+}
+
 /* Prints how noise was recognized, and of which ranks the values are. */
 static void put_gate_method(
 	const struct gate *gate, const struct options *options, const struct style *style)
 {
 	struct paragraph paragraph = { .style = style };
 
+	put_gate_basis(gate, style);
 	if (gate->tested) {
 		paragraph_add(&paragraph,
 			CHANGE_TEST_METHOD

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Exports of Nsight Systems: small ones made here, of several versions, with contents of real and
 of hostile files. With PPERF_TEST_DATA also a real one, whose every metric is known."""
-import collections, json, os, pathlib, random, re, sqlite3, struct
-from harness import Skip, case, dump, info, main, report
+import collections, json, os, pathlib, random, re, sqlite3, struct, subprocess
+from harness import REPORT, Skip, case, dump, environment, info, main, report
 
 RUN, OTHER = 7, 9  # processes
 GEMM = "_Z4gemmPfi"
@@ -101,6 +101,22 @@ def tree(*arguments):
 
 def rows(view):
     return {row["name"]: row for row in view["rows"]}
+
+
+@case
+def a_database_may_be_piped_and_its_process_named(folder):
+    path = usual(folder / "run.sqlite").done()
+    (folder / "a b?%#").mkdir() # of which SQLite gets a URI
+    want = view("tree", path)["rows"]
+    for temporary in folder, folder / "a b?%#":
+        with open(path, "rb") as file:
+            cat = subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
+            got = subprocess.run([str(REPORT), "tree", "-", "-f", "json"], stdin=cat.stdout, capture_output=True, env=environment(TMPDIR=str(temporary)))
+            cat.communicate()
+        assert got.returncode == 0 and json.loads(got.stdout)["rows"] == want, got.stderr
+        assert not list(temporary.glob("pperf-*"))
+    assert view("tree", "%s#%d" % (path, RUN))["rows"] == want
+    assert b"there is no process 77 in it" in report("tree", "%s#77" % path, check=2).stderr
 
 
 # ---- the real one ----

@@ -38,6 +38,17 @@ def a_pipe_is_read_as_a_file_is(folder):
 
 
 @case
+def no_output_replaces_an_input(folder):
+    traced(folder, "ranges", 2, 50)
+    trace, link = folder / "trace.bin", folder / "link.bin"
+    os.link(trace, link)
+    before = trace.read_bytes()
+    for arguments in (("tree", trace, "-o", trace), ("memory", trace, "--snapshot", trace), ("memory", trace, "--snapshot", link), ("gate", trace, "--write-baseline", link)):
+        assert b"is also an input" in report(*arguments, check=64).stderr, arguments
+        assert trace.read_bytes() == before, arguments
+
+
+@case
 def compressed_json_may_be_piped(folder):
     imported(folder / "t.json")
     (folder / "t.json.gz").write_bytes(gzip.compress((folder / "t.json").read_bytes()))

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/import/nsys/nsys_database.h"
 #include "report/base/alloc.h"
+#include "report/base/temporary_file.h"
 #include "report/base/text_builder.h"
+#include <ctype.h>
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define VALUE_BYTES_MAX (64 << 20)
 #define TABLES_MAX 1024u
@@ -127,16 +131,60 @@ static bool list_tables(struct nsys_database *db)
 
 #define OPEN_FLAGS (SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX)
 
-struct nsys_database *nsys_database_open(int fd, char *problem, size_t problem_bytes)
+/* Opens the database in an open file. Returns SQLite's result. */
+static int open_descriptor(struct nsys_database *db, int fd)
 {
-	struct nsys_database *db = xcalloc(sizeof *db);
-	struct stat status;
 	char path[64];
 
 	snprintf(path, sizeof path, "file:/proc/self/fd/%d?immutable=1", fd);
+	return sqlite3_open_v2(path, &db->sqlite, OPEN_FLAGS, NULL);
+}
+
+/* Returns the URI of a path, which the caller frees. */
+static char *uri_of(const char *path)
+{
+	struct text_builder uri = { .text = NULL };
+
+	text_add(&uri, "file:");
+	for (; *path; path++)
+		text_add(&uri, isalnum((unsigned char)*path) || *path == '/' ? "%c" : "%%%02x",
+			(unsigned char)*path);
+	text_add(&uri, "?immutable=1");
+	return uri.text;
+}
+
+/* As open_descriptor, for a file without a name, such as the copy of a pipe: SQLite opens files by
+ * their names only. So the file gets one in the folder of temporary files until it is open. */
+static int open_unnamed(struct nsys_database *db, int fd)
+{
+	struct text_builder name = { .text = NULL };
+	char descriptor[64], *uri;
+	int result;
+
+	snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", fd);
+	text_add(&name, "%s/pperf-%ld-%d.sqlite", temporary_folder(), (long)getpid(), fd);
+	if (linkat(AT_FDCWD, descriptor, AT_FDCWD, name.text, AT_SYMLINK_FOLLOW)) {
+		free(name.text);
+		return open_descriptor(db, fd);
+	}
+	uri = uri_of(name.text);
+	result = sqlite3_open_v2(uri, &db->sqlite, OPEN_FLAGS, NULL);
+	unlink(name.text);
+	free(name.text);
+	free(uri);
+	return result;
+}
+
+struct nsys_database *nsys_database_open(int fd, char *problem, size_t problem_bytes)
+{
+	struct nsys_database *db = xcalloc(sizeof *db);
+	struct stat status = { .st_size = 0 };
+	int result;
+
 	db->rows_max = fstat(fd, &status) ? 0 : (uint64_t)status.st_size / ROW_BYTES_MIN;
 	db->steps_left = STEPS_MIN + db->rows_max * ROW_BYTES_MIN * STEPS_PER_BYTE;
-	if (sqlite3_open_v2(path, &db->sqlite, OPEN_FLAGS, NULL) == SQLITE_OK) {
+	result = status.st_nlink ? open_descriptor(db, fd) : open_unnamed(db, fd);
+	if (result == SQLITE_OK) {
 		restrict_database(db);
 		if (list_tables(db))
 			return db;

@@ -669,6 +669,23 @@ START_TEST(a_gate_does_not_fail_for_noise)
 }
 END_TEST
 
+/* Steps are not compared if a run has too few of them. */
+START_TEST(a_gate_says_how_many_steps_whole_runs_have)
+{
+	const char *command = "gate a.bin b.bin --step-marker turn -m cpu";
+	struct report_run result;
+
+	state = 100;
+	write_noise("a.bin", 1, 2);
+	write_noise("b.bin", 1, 8);
+	result = run_report(NULL, command);
+	ck_assert_int_eq(result.status, STATUS_DIFFERENT);
+	has(result.out, "whole runs are compared, of 2 and 8 steps");
+	write_noise("a.bin", 1, 8);
+	ck_assert_ptr_null(strstr(run_report(NULL, command).out, "whole runs"));
+}
+END_TEST
+
 START_TEST(a_gate_says_what_distinguished_a_change_from_noise)
 {
 	struct report_run result;
@@ -1049,6 +1066,7 @@ int main(void)
 	tcase_add_test(runs, what_cannot_be_compared);
 	tcase_add_test(runs, a_gate_fails_and_says_who_it_was);
 	tcase_add_test(runs, a_gate_does_not_fail_for_noise);
+	tcase_add_test(runs, a_gate_says_how_many_steps_whole_runs_have);
 	tcase_add_test(runs, a_gate_says_what_distinguished_a_change_from_noise);
 	tcase_add_test(runs, a_gate_names_an_operator_that_takes_5_percent_more);
 	tcase_add_test(runs, the_selected_rank_is_compared);
