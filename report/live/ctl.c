@@ -54,7 +54,8 @@ static const char *stop_reason(uint32_t stop)
 	return stop < sizeof reasons / sizeof *reasons ? reasons[stop] : "unknown";
 }
 
-static void print_status(const struct trace_header *header, const char *path, uint64_t took_ns)
+static void print_status(
+	const struct trace_header *header, const char *path, uint64_t took_ns, bool has_answered)
 {
 	char number[FORMAT_NUMBER_BYTES];
 	uint64_t lost = 0;
@@ -73,7 +74,7 @@ static void print_status(const struct trace_header *header, const char *path, ui
 			(unsigned long long)header->ring.events);
 	}
 	format_with_unit(number, UNIT_TIME, (int64_t)took_ns, false, true);
-	printf("answered  after %s\n", number);
+	printf("answered  %s %s\n", has_answered ? "after" : "not within", number);
 }
 
 static int report_result(
@@ -82,7 +83,7 @@ static int report_result(
 	switch (result) {
 	case TRACE_COMMAND_DONE:
 		if (!strcmp(word, "status"))
-			print_status(header, path, took);
+			print_status(header, path, took, true);
 		return STATUS_OK;
 	case TRACE_COMMAND_NO_RING:
 		return fail("stop and start need a program that was run with PPERF_RING");
@@ -93,9 +94,9 @@ static int report_result(
 		return fail("the program's libpperf.so does not know this request");
 	default:
 		if (!strcmp(word, "status"))
-			print_status(header, path, took);
-		return fail("the program has not answered: it records nothing at the moment; it "
-			    "answers as soon as a thread has filled its buffer");
+			print_status(header, path, took, false);
+		return fail("the program has not answered yet: it does what was requested when a "
+			    "thread has filled its buffer");
 	}
 }
 

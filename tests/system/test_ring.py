@@ -3,7 +3,7 @@
 """PPERF_RING: the file holds the last part of the run. What is in it equals the same part of a whole
 trace, with the levels of memory. What was overwritten is counted. The program may be killed, the
 disk may be full, and the file may be cut."""
-import json, os, random, signal, struct, time
+import json, os, random, signal, struct, sys, time
 from harness import *
 
 COUNTED = ("calls", "gpu_calls", "bytes", "alloc_bytes", "reserved_delta_bytes", "reserved_peak_bytes", "allocs", "frees")
@@ -340,6 +340,20 @@ def ask_as(user, *arguments):
         return subprocess.run([str(REPORT), "ctl", *map(str, arguments)], capture_output=True, timeout=60, preexec_fn=lambda: (os.setgid(user), os.setuid(user)))
     except (PermissionError, subprocess.SubprocessError):
         raise Skip("this user cannot become another one")
+
+
+@case
+def a_program_that_writes_slowly_is_not_said_to_answer(folder):
+    code = "import pperf, time\nwhile True:\n with pperf.trace('x'): time.sleep(0.05)"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment(LD_PRELOAD=preload(), PYTHONPATH=str(ROOT / "python")))
+    try:
+        await_file(folder / "trace.bin")
+        result = subprocess.run([str(REPORT), "ctl", str(process.pid), "status"], cwd=folder, capture_output=True, timeout=60)
+        assert result.returncode == 2 and b"state     recording" in result.stdout and b"answered  not within 2.0" in result.stdout, result
+        assert result.stderr.startswith(b"pperf ctl: the program has not answered yet") and result.stderr.count(b"\n") == 1, result
+    finally:
+        process.kill()
+        process.wait()
 
 
 @case
