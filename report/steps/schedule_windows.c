@@ -120,16 +120,31 @@ static void read_skips(struct recording_windows *windows, struct trace_reader *r
 	}
 }
 
+/* Reads to the end. Where the window of a ring begins, and when the last record was made, are known
+ * then only. */
+static void read_to_end(struct trace_reader *reader)
+{
+	struct trace_event event;
+	int status;
+
+	reader_rewind(reader);
+	while ((status = reader_next(reader, &event)) > 0)
+		continue;
+	if (status < 0)
+		fatal(STATUS_UNREADABLE, "%s", reader_error(reader));
+}
+
 /* Returns the window that a ring holds. NULL: nothing was overwritten. */
 static struct recording_windows *ring_windows(struct trace_reader *reader)
 {
-	const uint64_t begin_ns = reader_window_begin_ns(reader);
-	struct recording_windows *windows = begin_ns ? xcalloc(sizeof *windows) : NULL;
+	struct recording_windows *windows;
 
-	if (!windows)
+	if (!reader_window_begin_ns(reader))
 		return NULL;
+	read_to_end(reader);
+	windows = xcalloc(sizeof *windows);
 	windows->ring = true;
-	begin_window(windows, begin_ns, 0, 0);
+	begin_window(windows, reader_window_begin_ns(reader), 0, 0);
 	end_window(windows, windows->windows, reader_duration_ns(reader), false);
 	return windows;
 }

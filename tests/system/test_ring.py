@@ -343,6 +343,26 @@ def ask_as(user, *arguments):
 
 
 @case
+def the_window_of_a_killed_program_ends_with_its_last_record(folder):
+    """No clock was sampled since then. The window also begins where the records do."""
+    code = "import pperf, time\nwhile True:\n with pperf.trace('x'): time.sleep(0.002)"
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment(LD_PRELOAD=preload(), PYTHONPATH=str(ROOT / "python"), PPERF_RING="1M", PPERF_SAMPLE="99"))
+    await_file(folder / "trace.bin")
+    time.sleep(0.5)
+    for request in "stop", "start":
+        subprocess.run([str(REPORT), "ctl", "trace.bin", request], cwd=folder, capture_output=True, timeout=60)
+        time.sleep(0.5)
+    process.kill()
+    process.wait()
+    capture = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["capture"]
+    times = [float(line.split()[0]) for line in report("dump", folder / "trace.bin").stdout.decode().splitlines() if line[:14].strip().replace(".", "").isdigit()]
+    [window] = capture["window"]["recorded"]
+    assert window["begin_ns"] + capture["window"]["recorded_ns"] == window["end_ns"] == capture["duration_ns"], capture
+    assert abs(window["begin_ns"] - times[0] * 1e9) < 1e8 and abs(window["end_ns"] - times[-1] * 1e9) < 1e8, (window, times[0], times[-1])
+    assert abs(capture["window"]["recorded_ns"] - capture["processes"][0]["duration_ns"]) < 1e8, capture
+
+
+@case
 def a_program_that_writes_slowly_is_not_said_to_answer(folder):
     code = "import pperf, time\nwhile True:\n with pperf.trace('x'): time.sleep(0.05)"
     process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment(LD_PRELOAD=preload(), PYTHONPATH=str(ROOT / "python")))
