@@ -255,15 +255,15 @@ void ring_restart(void)
 	struct trace_control *control = &file.header()->control;
 
 	pthread_mutex_lock(&ring->lock);
-	if (ring->stops_at) {
-		ring->stops_at = 0;
-		control->stopped = 0;
-		__atomic_store_n(&control->stop, TRACE_STOP_NONE, __ATOMIC_RELEASE);
+	if (control->stopped) { /* records were refused meanwhile: the window begins anew */
 		ring->first_restatement = ring->restatement_end;
 		move_window(file.header(), clock_now());
 		ring->since_restatement = ring_bytes; /* it is time to */
 		__atomic_add_fetch(&restarts, 1, __ATOMIC_RELEASE);
 	}
+	ring->stops_at = 0;
+	control->stopped = 0;
+	__atomic_store_n(&control->stop, TRACE_STOP_NONE, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&ring->lock);
 }
 

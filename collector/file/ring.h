@@ -43,7 +43,7 @@ bool ring_wants_restatement(void);
  * any more, and ring_write fails when the current segment is full. Only the first stop counts until
  * ring_restart. */
 void ring_stop(enum trace_stop why, bool at_once, uint64_t value, uint64_t median);
-/* Goes on. The window begins anew. */
+/* Goes on. The window begins anew if records were refused meanwhile. */
 void ring_restart(void);
 /* Counts the calls of ring_restart that had an effect, for threads whose writes failed before. */
 uint32_t ring_restarts(void);

@@ -342,24 +342,48 @@ def ask_as(user, *arguments):
         raise Skip("this user cannot become another one")
 
 
+def slow_program(folder, ranges, **variables):
+    """Python that opens so many ranges, and then one every 10 ms."""
+    code = "import pperf, time\nfor i in range(%d):\n with pperf.trace('x'): pass\nwhile True:\n with pperf.trace('slow'): time.sleep(0.01)" % ranges
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment(LD_PRELOAD=preload(), PYTHONPATH=str(ROOT / "python"), **variables))
+    await_file(folder / "trace.bin")
+    return process
+
+
+def times_of(path):
+    return [float(line.split()[0]) for line in report("dump", path).stdout.decode().splitlines() if line[:14].strip().replace(".", "").isdigit()]
+
+
 @case
 def the_window_of_a_killed_program_ends_with_its_last_record(folder):
     """No clock was sampled since then. The window also begins where the records do."""
-    code = "import pperf, time\nwhile True:\n with pperf.trace('x'): time.sleep(0.002)"
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=folder, env=environment(LD_PRELOAD=preload(), PYTHONPATH=str(ROOT / "python"), PPERF_RING="1M", PPERF_SAMPLE="99"))
-    await_file(folder / "trace.bin")
-    time.sleep(0.5)
-    for request in "stop", "start":
-        subprocess.run([str(REPORT), "ctl", "trace.bin", request], cwd=folder, capture_output=True, timeout=60)
-        time.sleep(0.5)
+    process = slow_program(folder, 500000, PPERF_RING="1M", PPERF_SAMPLE="99")
+    time.sleep(3)
     process.kill()
     process.wait()
-    capture = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["capture"]
-    times = [float(line.split()[0]) for line in report("dump", folder / "trace.bin").stdout.decode().splitlines() if line[:14].strip().replace(".", "").isdigit()]
+    capture, times = json.loads(report("tree", folder / "trace.bin", "-f", "json").stdout)["capture"], times_of(folder / "trace.bin")
     [window] = capture["window"]["recorded"]
+    assert capture["window"]["ring"]["overwritten_events"] > 0
     assert window["begin_ns"] + capture["window"]["recorded_ns"] == window["end_ns"] == capture["duration_ns"], capture
     assert abs(window["begin_ns"] - times[0] * 1e9) < 1e8 and abs(window["end_ns"] - times[-1] * 1e9) < 1e8, (window, times[0], times[-1])
     assert abs(capture["window"]["recorded_ns"] - capture["processes"][0]["duration_ns"]) < 1e8, capture
+
+
+@case
+def a_ring_that_was_stopped_before_it_was_full_keeps_all(folder):
+    process = slow_program(folder, 0, PPERF_RING="4M", PPERF_SAMPLE="99")
+    try:
+        for request in "stop", "start":
+            time.sleep(0.3)
+            subprocess.run([str(REPORT), "ctl", "trace.bin", request], cwd=folder, capture_output=True, timeout=60)
+        time.sleep(0.5)
+        ctl(folder / "trace.bin", "snapshot", "-o", "copy.trace")
+    finally:
+        process.kill()
+        process.wait()
+    for name in "trace.bin", "copy.trace":
+        capture, times = json.loads(report("tree", folder / name, "-f", "json").stdout)["capture"], times_of(folder / name)
+        assert "window" not in capture and times[-1] - times[0] > 0.9, (name, capture, times[0], times[-1])
 
 
 @case
