@@ -152,8 +152,8 @@ static uint32_t item_key(const struct trace_model *trace, const struct row *row)
 	       (row->kind == ROW_NODE ? row->node : 0);
 }
 
-/* Numbers the items by process and node: the keys of a process begin at its base. Its rows are nodes
- * of the call tree, or of functions if there is nothing but samples. */
+/* Numbers the items by process and node: the keys of a process begin at its base. Its rows are
+ * nodes of the call tree, or of functions if there is nothing but samples. */
 static void number_items(struct tui_model *model, struct trace_model *trace)
 {
 	uint32_t *const counts = xcalloc((trace->processes.shown + 1) * sizeof *counts);
