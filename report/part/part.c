@@ -30,7 +30,7 @@ struct part_entry {
 };
 
 struct part_faults {
-	size_t count; /* processes that are damaged or incomplete */
+	size_t count;            /* processes that are damaged or incomplete */
 	size_t readable, absent; /* processes that can be read; whose files are not there */
 };
 

@@ -10,8 +10,8 @@
 struct part_input {
 	char *path, *real; /* real: without links; owned */
 	uint64_t bytes;
-	uint64_t file;  /* hash of `real` */
-	uint64_t state; /* hash of `real`, size and time of change */
+	uint64_t file;    /* hash of `real` */
+	uint64_t state;   /* hash of `real`, size and time of change */
 	uint64_t version; /* hash of `state` and of the options that the part depends on */
 };
 
