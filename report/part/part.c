@@ -285,8 +285,8 @@ static size_t task_length(const struct part_inputs *inputs, size_t first)
 
 /* Returns the exit status. Traces that cannot be read are no failure of one share of many: another
  * share may have good ones. Files that are not there are a wrong argument. */
-static enum status say_what_was_done(const struct options *options,
-	const struct part_inputs *inputs, const struct part_faults *faults)
+static int say_what_was_done(const struct options *options, const struct part_inputs *inputs,
+	const struct part_faults *faults)
 {
 	if (faults->count > FAULTS_NAMED)
 		warn_user("%zu more traces are damaged or incomplete; `pperf ranks` names them",
@@ -307,7 +307,7 @@ int part_view(const struct options *given)
 	struct categories *categories;
 	struct part_inputs inputs;
 	struct part_faults faults = { .count = 0 };
-	enum status status;
+	int status;
 
 	if (options.stretches)
 		return part_stretches(given);
