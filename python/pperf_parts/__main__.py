@@ -36,7 +36,7 @@ def a_count(text):
     return int(text)
 
 
-def some(text):
+def a_positive_count(text):
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError("%r is no number from 1 on" % text)
     return int(text)
@@ -60,11 +60,11 @@ def parser():
     part = commands.add_parser("part", help="write the parts of traces, in several processes or on Dask")
     part.add_argument("traces", nargs="+", metavar="TRACE", help="traces, folders and patterns")
     part.add_argument("-o", "--output", required=True, type=a_name, metavar="PARTS", help="the folder of the parts")
-    part.add_argument("-j", "--jobs", type=some, default=1, metavar="N", help="processes at a time (1)")
+    part.add_argument("-j", "--jobs", type=a_positive_count, default=1, metavar="N", help="processes at a time (1)")
     part.add_argument("--no-findings", action="store_true", help="leave out the findings of diagnose, which cost most of the time")
     part.add_argument("--parquet", action="store_true", help="convert the tables to Parquet, for other engines")
     part.add_argument("--dask", metavar="SCHEDULER", help="a scheduler file or an address: its workers write the parts")
-    part.add_argument("--tasks", type=some, metavar="N", help="with --dask: in how many tasks the traces are written (64)")
+    part.add_argument("--tasks", type=a_positive_count, metavar="N", help="with --dask: in how many tasks the traces are written (64)")
     part.add_argument("--redact", action="store_true", help="leave out arguments, folders and hosts")
     for name, text in (("ranks", "waits, stragglers and clocks of all ranks"), ("tree", "every call path, summed over the ranks"),
                        ("steps", "each step over the ranks"), ("diagnose", "findings over the ranks")):

@@ -3,12 +3,12 @@
 and run. trends.py finds what became slower."""
 import argparse, contextlib, datetime, difflib, glob, os, re, sys
 from pperf_parts import PartsError
-from pperf_parts.output import escaped
+from pperf_parts.output import escaped, put_warnings
 
 TABLES = ("runs", "place_runs", "rank_runs", "step_runs", "spread_runs", "accepted")
 JOB, NIGHT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"), re.compile(r"\d{4}-\d{2}-\d{2}")
 STEPS = "(duration of a step)"
-WARNINGS_MAX, NAMED_MAX, NEAR_MAX = 20, 8, 3
+NAMED_MAX, NEAR_MAX = 8, 3
 
 PLACES = """
 select path, kind, min(depth) as depth, count(*) as ranks, sum(calls)::bigint as calls, sum(gpu_total_ns)::bigint as gpu_total_ns,
@@ -44,7 +44,7 @@ def add_commands(commands):
     add = which.add_parser("add", help="add the run of parts")
     add.add_argument("parts", nargs="+", metavar="PARTS")
     add.add_argument("--to", required=True, type=not_empty, metavar="HISTORY", help="the folder of the history")
-    add.add_argument("--run", metavar="ID", help="the run to add, if the parts are of several (that with most ranks; of equal ones the last)")
+    add.add_argument("--run", metavar="ID", help="the run to add, if the parts are of several (the one with the most ranks; if several have as many, the last)")
     regressions = which.add_parser("regressions", help="what became slower; exit status 1 if there is a regression")
     accept = which.add_parser("accept", help="take the newest night, or --night, as the new normal")
     accept.add_argument("--path", type=not_empty, metavar="PATH", help="only this place (all)")
@@ -85,10 +85,7 @@ def night_of(text):
 
 
 def warn(warnings):
-    for warning in warnings[:WARNINGS_MAX]:
-        sys.stderr.write("warning: %s\n" % escaped(warning))
-    if len(warnings) > WARNINGS_MAX:
-        sys.stderr.write("%d more warnings\n" % (len(warnings) - WARNINGS_MAX))
+    put_warnings(warnings, sys.stderr, rest="")
 
 
 def counted(number, one, several=None):

@@ -68,11 +68,11 @@ def plain(value):
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
-def put_warnings(warnings, out):
+def put_warnings(warnings, out, rest=" (-f json lists all)"):
     for warning in warnings[:WARNINGS]:
         out.write("warning: %s\n" % escaped(warning))
     if len(warnings) > WARNINGS:
-        out.write("%d more warnings (-f json lists all)\n" % (len(warnings) - WARNINGS))
+        out.write("%d more warnings%s\n" % (len(warnings) - WARNINGS, rest))
 
 
 def put_csv(rows, out, keys=None):

@@ -89,13 +89,17 @@ def same_process(left, right):
     return (left.run_id, left.pid, left.started_unix_ns) == (right.run_id, right.pid, right.started_unix_ns)
 
 
-def last_begin_ns(used, run_id):
-    """When the last of the whole traces of a run began. A process that ended before is of an earlier attempt of the job."""
-    return max((item.started_unix_ns for item in used if item.run_id == run_id and item.status == "ok"), default=0)
+def last_begins(used):
+    """{run: when its last whole trace began}. A process that ended before is of an earlier attempt of the job."""
+    begins = {}
+    for item in used:
+        if item.status == "ok":
+            begins[item.run_id] = max(begins.get(item.run_id, 0), item.started_unix_ns)
+    return begins
 
 
 def choose_one(earlier, later, begin_ns):
-    """Refuses one of two processes of one rank, or both. Returns the one that is left. `begin_ns`: last_begin_ns of their run."""
+    """Refuses one of two processes of one rank, or both. Returns the one that is left. `begin_ns`: that of last_begins for their run."""
     left, refused = later, earlier
     one_is_whole = (earlier.status == "ok") != (later.status == "ok")
     is_of_earlier_attempt = not same_process(earlier, later) and earlier.end_ns < begin_ns
@@ -119,6 +123,7 @@ def choose_one(earlier, later, begin_ns):
 def choose_traces(used):
     used.sort(key=functools.cmp_to_key(by_rank))
     chosen = before = None
+    begins = last_begins(used)
     for item in used:
         if not item.is_used:
             continue
@@ -126,7 +131,7 @@ def choose_traces(used):
         if not one_rank:
             chosen = item
         elif chosen:
-            chosen = choose_one(chosen, item, last_begin_ns(used, item.run_id))
+            chosen = choose_one(chosen, item, begins.get(item.run_id, 0))
         else:
             item.refuse("conflict", before.why)
         before = item

@@ -406,6 +406,20 @@ static void prefer_run(struct input_run *runs, size_t count, const struct option
 	runs[0] = wanted;
 }
 
+/* Sets last_begin_ns of the inputs, which are sorted by run. */
+static void set_last_begins(struct rank_input **used, size_t count)
+{
+	for (size_t first = 0, end; first < count; first = end) {
+		uint64_t begin_ns = 0;
+
+		for (end = first; end < count && used[end]->run_id == used[first]->run_id; end++)
+			if (used[end]->status == RANK_INPUT_OK)
+				begin_ns = max_u64(begin_ns, used[end]->process.start_unix_ns);
+		for (size_t i = first; i < end; i++)
+			used[i]->last_begin_ns = begin_ns;
+	}
+}
+
 /* Decides which runs are the job. `used` ends with NULL. */
 static void choose_run(struct rank_inputs *inputs, struct rank_input **used, size_t count,
 	const struct options *options)
@@ -414,6 +428,7 @@ static void choose_run(struct rank_inputs *inputs, struct rank_input **used, siz
 	struct input_run *runs, job;
 
 	qsort(used, count, sizeof *used, by_run);
+	set_last_begins(used, count);
 	runs = list_runs(used, count, &inputs->run_count);
 	if (inputs->run_count) {
 		qsort(runs, inputs->run_count, sizeof *runs, by_size);
@@ -455,28 +470,15 @@ static bool same_process(const struct rank_input *left, const struct rank_input 
 	       left->process.start_unix_ns == right->process.start_unix_ns;
 }
 
-/* Returns when the last of the whole traces of a run began. A process that ended before is of an
- * earlier attempt of the job. */
-static uint64_t last_begin_ns(struct rank_input *const *used, size_t count, uint64_t run_id)
-{
-	uint64_t begin_ns = 0;
-
-	for (size_t i = 0; i < count; i++)
-		if (used[i]->run_id == run_id && used[i]->status == RANK_INPUT_OK)
-			begin_ns = max_u64(begin_ns, used[i]->process.start_unix_ns);
-	return begin_ns;
-}
-
 /* Refuses one of two traces of one rank, or both. Returns the one that is left; NULL: none is.
- * `earlier` began first. `begin_ns`: last_begin_ns of their run. */
-static struct rank_input *choose_one(
-	struct rank_input *earlier, struct rank_input *later, uint64_t begin_ns)
+ * `earlier` began first. */
+static struct rank_input *choose_one(struct rank_input *earlier, struct rank_input *later)
 {
 	struct rank_input *left = later, *refused = earlier;
 	const bool one_is_whole = (earlier->status == RANK_INPUT_OK) !=
 				  (later->status == RANK_INPUT_OK);
 	const bool is_of_earlier_attempt = !same_process(earlier, later) &&
-					   end_unix_ns(earlier) < begin_ns;
+					   end_unix_ns(earlier) < earlier->last_begin_ns;
 	const long long rank = (long long)later->process.rank;
 
 	if (one_is_whole && earlier->status == RANK_INPUT_OK && !is_of_earlier_attempt) {
@@ -539,8 +541,7 @@ static void choose_traces(struct rank_input **used, size_t count)
 		if (!before || !is_one_rank(before, used[i]))
 			chosen = used[i];
 		else if (chosen)
-			chosen = choose_one(
-				chosen, used[i], last_begin_ns(used, count, used[i]->run_id));
+			chosen = choose_one(chosen, used[i]);
 		else
 			rank_input_refuse(used[i], RANK_INPUT_CONFLICT, "%s", before->why);
 		before = used[i];

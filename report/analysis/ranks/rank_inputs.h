@@ -58,7 +58,10 @@ struct rank_input {
 	int64_t world_size; /* ranks of the job: as the launcher and NCCL have it; 0: not known */
 	/* Calls may have been made that are not in the trace, at its begin or in the middle. */
 	bool lacks_events;
-	uint32_t attempt;     /* number of earlier attempts of this rank in the same run */
+	uint32_t attempt; /* number of earlier attempts of this rank in the same run */
+	/* When the last whole trace of its run began. A process that ended before is of an earlier
+	 * attempt of the job. */
+	uint64_t last_begin_ns;
 	bool ended;           /* the process ended by exit(), or the trace is of another tool */
 	struct rank_end *end; /* NULL: the process ended, or has no rank */
 	struct collectives collectives;
